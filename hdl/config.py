@@ -1,0 +1,234 @@
+"""Every size and option of the design, as frozen dataclasses that validate themselves."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass, field
+
+from .memory.timing import Organisation, TimingPreset, preset
+
+__all__ = [
+    "CONFIGS",
+    "ControllerConfig",
+    "DesignConfig",
+    "LinkConfig",
+    "MemoryConfig",
+    "ScratchpadConfig",
+    "WalkerConfig",
+    "named_config",
+]
+
+
+def _require(condition: bool, name: str, value: object, expected: str) -> None:
+    if not condition:
+        raise ValueError(f"{name} is {value!r}: expected {expected}")
+
+
+def _power_of_two(value: int) -> bool:
+    return value > 0 and value & (value - 1) == 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class WalkerConfig:
+    """The size of a walker."""
+
+    contexts: int = 16
+    """Walks in flight; the tag of `MemoryPort` has room for 64."""
+    execute_stages: int = 1
+    """Pipeline stages of the execute path: 1 answers in the cycle a record arrives, 3 clocks fastest."""
+    program_words: int = 64
+    """Instructions of program memory; entry points and branch targets are 6 bits."""
+
+    def __post_init__(self) -> None:
+        _require(1 <= self.contexts <= 64, "walker.contexts", self.contexts, "1 to 64")
+        _require(self.execute_stages in (1, 2, 3), "walker.execute_stages", self.execute_stages, "1, 2 or 3")
+        _require(self.program_words == 64, "walker.program_words", self.program_words, "64")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkConfig:
+    """The size of the off-chip link. Latency and width are registers, not parameters."""
+
+    walk_credits: int = 64
+    """Messages in flight on the walk channel, each way: one for every context."""
+    bulk_credits: int = 64
+    """Messages in flight on the bulk channel, each way."""
+
+    def __post_init__(self) -> None:
+        for name in ("walk_credits", "bulk_credits"):
+            value = getattr(self, name)
+            _require(_power_of_two(value) and value >= 2, f"link.{name}", value, "a power of two from 2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScratchpadConfig:
+    """The banked scratchpad of the compute side; addressed in 32-byte atoms, bank in the low bits."""
+
+    banks: int = 4
+    bank_bytes: int = 16 * 1024
+
+    def __post_init__(self) -> None:
+        _require(_power_of_two(self.banks), "scratchpad.banks", self.banks, "a power of two")
+        _require(
+            _power_of_two(self.bank_bytes) and self.bank_bytes >= 1024,
+            "scratchpad.bank_bytes",
+            self.bank_bytes,
+            "a power of two from 1024",
+        )
+        _require(
+            self.banks * self.bank_bytes <= 256 * 1024,
+            "scratchpad size",
+            self.banks * self.bank_bytes,
+            "at most the 256 KiB window of the register map",
+        )
+
+    @property
+    def atoms(self) -> int:
+        """Capacity in 32-byte atoms."""
+        return self.banks * self.bank_bytes // 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerConfig:
+    """The size and the policies of a channel controller."""
+
+    bank_queue: int = 4
+    """Requests queued at one bank."""
+    write_buffer: int = 32
+    """Writes whose data waits for the drain."""
+    drain_high: int = 24
+    """Buffered writes at which a drain starts."""
+    drain_low: int = 8
+    """Buffered writes at which a drain ends."""
+    row_hit_cap: int = 16
+    """Row hits that may pass an older request of the same bank."""
+    age_cap: int = 512
+    """Cycles after which a waiting request goes before every younger one."""
+    response_slots: int = 32
+    """Responses that may wait for their taker; a read issues only with one reserved."""
+
+    def __post_init__(self) -> None:
+        _require(2 <= self.bank_queue <= 8, "controller.bank_queue", self.bank_queue, "2 to 8")
+        _require(
+            _power_of_two(self.write_buffer) and self.write_buffer >= 4,
+            "controller.write_buffer",
+            self.write_buffer,
+            "a power of two from 4",
+        )
+        _require(
+            0 <= self.drain_low < self.drain_high <= self.write_buffer,
+            "controller.drain_low, drain_high",
+            (self.drain_low, self.drain_high),
+            "0 <= low < high <= write_buffer",
+        )
+        _require(1 <= self.row_hit_cap <= 255, "controller.row_hit_cap", self.row_hit_cap, "1 to 255")
+        _require(
+            _power_of_two(self.age_cap) and self.age_cap >= 64,
+            "controller.age_cap",
+            self.age_cap,
+            "a power of two from 64",
+        )
+        _require(
+            _power_of_two(self.response_slots) and self.response_slots >= 8,
+            "controller.response_slots",
+            self.response_slots,
+            "a power of two from 8",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryConfig:
+    """The memory below the arbiter: preset, size, refresh and what stores the data."""
+
+    preset: str = "hbm2_2000"
+    rows: int | None = None
+    """Rows of a bank when smaller than the preset's (unit tests, FPGA emulator)."""
+    columns: int | None = None
+    """Atoms of a row when smaller than the preset's."""
+    storage: str = "array"
+    """`array`: Amaranth memory, synthesizable. `dpi`: sparse pages in C, simulation only."""
+    address_map: tuple[str, ...] = ("pseudo_channel", "bank_group", "column", "bank", "row")
+    """Fields of an atom address from the lowest bit up."""
+
+    def __post_init__(self) -> None:
+        base = self.timing.organisation
+        for name in ("rows", "columns"):
+            value = getattr(self, name)
+            if value is not None:
+                _require(
+                    _power_of_two(value) and 2 <= value <= getattr(base, name),
+                    f"memory.{name}",
+                    value,
+                    f"a power of two from 2 to the preset's {getattr(base, name)}",
+                )
+        _require(self.storage in ("array", "dpi"), "memory.storage", self.storage, "array or dpi")
+        _require(
+            sorted(self.address_map) == sorted(("pseudo_channel", "bank_group", "column", "bank", "row")),
+            "memory.address_map",
+            self.address_map,
+            "each of pseudo_channel, bank_group, column, bank, row once",
+        )
+
+    @property
+    def timing(self) -> TimingPreset:
+        """The timing preset, with the preset's own organisation."""
+        return preset(self.preset)
+
+    @property
+    def organisation(self) -> Organisation:
+        """The organisation as built: the preset's, with `rows` and `columns` put in."""
+        base = self.timing.organisation
+        return dataclasses.replace(base, rows=self.rows or base.rows, columns=self.columns or base.columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignConfig:
+    """The whole design."""
+
+    walker: WalkerConfig = field(default_factory=WalkerConfig)
+    link: LinkConfig = field(default_factory=LinkConfig)
+    scratchpad: ScratchpadConfig = field(default_factory=ScratchpadConfig)
+    controller: ControllerConfig = field(default_factory=ControllerConfig)
+    memory: MemoryConfig = field(default_factory=MemoryConfig)
+    checker: bool = False
+    """Build the RTL protocol checker in. Compiled runs record their commands and check those instead."""
+
+    def as_dict(self) -> dict[str, object]:
+        """Every parameter as plain JSON types."""
+        return dataclasses.asdict(self)
+
+    @property
+    def hash(self) -> int:
+        """The first 32 bits of the SHA-256 of the parameters; the CONFIG_HASH register holds it."""
+        text = json.dumps(self.as_dict(), sort_keys=True)
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+
+#: Named configurations of `clew verilog --config NAME`.
+CONFIGS: dict[str, DesignConfig] = {
+    "default": DesignConfig(
+        # An Amaranth memory writes one line of Verilog per word: 2**14 atoms is what stays readable.
+        memory=MemoryConfig(rows=16, columns=32)
+    ),
+    "small": DesignConfig(
+        walker=WalkerConfig(contexts=4, execute_stages=2),
+        link=LinkConfig(walk_credits=4, bulk_credits=4),
+        scratchpad=ScratchpadConfig(banks=2, bank_bytes=2048),
+        controller=ControllerConfig(
+            bank_queue=2, write_buffer=4, drain_high=3, drain_low=1, response_slots=8
+        ),
+        memory=MemoryConfig(rows=2, columns=8),
+    ),
+    "simulation": DesignConfig(memory=MemoryConfig(storage="dpi")),
+    "testbench": DesignConfig(memory=MemoryConfig(storage="dpi"), checker=True),
+}
+
+
+def named_config(name: str) -> DesignConfig:
+    """The configuration called `name`. Raises ValueError that lists the known names."""
+    try:
+        return CONFIGS[name]
+    except KeyError:
+        raise ValueError(f"unknown configuration {name!r}: expected one of {', '.join(CONFIGS)}") from None

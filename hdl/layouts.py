@@ -1,0 +1,306 @@
+"""Every struct and signature that crosses a block boundary, each field documented once."""
+
+from __future__ import annotations
+
+from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = [
+    "ADDRESS_WIDTH",
+    "ATOM_BYTES",
+    "ATOM_WIDTH",
+    "CONTEXT_WIDTH",
+    "AccessMonitor",
+    "ColumnBus",
+    "ColumnOp",
+    "HopEvent",
+    "HopMonitor",
+    "MemoryPort",
+    "MemoryRequest",
+    "MemoryResponse",
+    "MemoryStatus",
+    "RowBus",
+    "RowClass",
+    "RowOp",
+    "Source",
+    "Tag",
+    "Verdict",
+    "VerdictKind",
+    "Walk",
+    "WalkStatus",
+]
+
+#: Bits of one atom: one HBM access (64-bit pseudo channel, burst length 4).
+ATOM_WIDTH = 256
+#: Bytes of one atom.
+ATOM_BYTES = ATOM_WIDTH // 8
+#: Bits of an atom address everywhere outside a channel: a record word holds one.
+ADDRESS_WIDTH = 32
+#: Bits of a context number: a walker has at most 64 contexts.
+CONTEXT_WIDTH = 6
+
+
+class Source(enum.Enum, shape=3):
+    """Who asked the memory; responses are routed by it."""
+
+    NEAR_WALKER = 0
+    FAR_WALKER = 1
+    SEQUENCER = 2
+    MOVER = 3
+    HOST = 4
+    CONTROLLER = 7
+    """The controller's own accesses (read-modify-write); never leaves it."""
+
+
+class Tag(data.Struct):
+    """Identity of an access, returned with its response unchanged."""
+
+    source: Source
+    context: CONTEXT_WIDTH
+    """Walker: the context. Others: a number of their own."""
+
+
+class MemoryStatus(enum.Enum, shape=3):
+    """Outcome of an access."""
+
+    OK = 0
+    CORRECTED = 1
+    """ECC corrected a bit; the data is good."""
+    POISONED = 2
+    """Uncorrectable; the data must not be used."""
+    OUT_OF_RANGE = 3
+    """The address is beyond the memory; nothing was accessed."""
+    MISMATCH = 4
+    """A conditional write whose word had changed; nothing was written."""
+
+
+class MemoryRequest(data.Struct):
+    """One access to one atom."""
+
+    address: ADDRESS_WIDTH
+    """Atom address."""
+    write: 1
+    conditional: 1
+    """Write only if the word that `mask` selects still equals `expected`; the mask selects one word."""
+    expected: 32
+    data: ATOM_WIDTH
+    mask: ATOM_BYTES
+    """Byte enables of a write."""
+    tag: Tag
+    priority: 1
+    """A walk that blocks somebody: served before bulk requests."""
+
+
+class MemoryResponse(data.Struct):
+    """The answer to one request; every request gets exactly one, writes too.
+
+    A write is answered when its place in the order of its atom is fixed.
+    """
+
+    tag: Tag
+    write: 1
+    """This answers a write; `data` means nothing."""
+    data: ATOM_WIDTH
+    status: MemoryStatus
+
+
+class MemoryPort(wiring.Signature):
+    """A requester's view of the memory: out of order between banks, in order for one atom.
+
+    Members
+    -------
+    request : Out(stream of MemoryRequest)
+    response : In(stream of MemoryResponse)
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "request": Out(stream.Signature(MemoryRequest)),
+                "response": In(stream.Signature(MemoryResponse)),
+            }
+        )
+
+
+class RowOp(enum.Enum, shape=3):
+    """A command of the row bus."""
+
+    NOP = 0
+    ACTIVATE = 1
+    PRECHARGE = 2
+    PRECHARGE_ALL = 3
+    REFRESH_ALL = 4
+    REFRESH_BANK = 5
+
+
+class ColumnOp(enum.Enum, shape=3):
+    """A command of the column bus."""
+
+    NOP = 0
+    READ = 1
+    READ_AUTO = 2
+    """Read with auto-precharge."""
+    WRITE = 3
+    WRITE_AUTO = 4
+    """Write with auto-precharge."""
+
+
+class RowBus(wiring.Signature):
+    """The row command bus of a channel. ACTIVATE is put on it in its first slot; its second is NOP.
+
+    Members
+    -------
+    op : Out(RowOp)
+    pseudo_channel : Out(1)
+    bank : Out(6)
+        Bank within the pseudo channel: bank group in the low bits, as `Organisation` counts them.
+    row : Out(16)
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"op": Out(RowOp), "pseudo_channel": Out(1), "bank": Out(6), "row": Out(16)})
+
+
+class ColumnBus(wiring.Signature):
+    """The column command bus of a channel with both data buses.
+
+    Write data comes with its command; the device or the PHY applies the write latency. Read data comes
+    back CL + burst cycles after its command, in order, and cannot be stalled.
+
+    Members
+    -------
+    op : Out(ColumnOp)
+    pseudo_channel : Out(1)
+    bank : Out(6)
+    column : Out(6)
+    write_data : Out(256)
+    write_mask : Out(32)
+        Byte enables.
+    read_valid : In(1)
+    read_data : In(256)
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "op": Out(ColumnOp),
+                "pseudo_channel": Out(1),
+                "bank": Out(6),
+                "column": Out(6),
+                "write_data": Out(ATOM_WIDTH),
+                "write_mask": Out(ATOM_BYTES),
+                "read_valid": In(1),
+                "read_data": In(ATOM_WIDTH),
+            }
+        )
+
+
+class Walk(data.Struct):
+    """Launch of a walk in a context that is free."""
+
+    context: CONTEXT_WIDTH
+    entry: 6
+    """First instruction, executed on the record at `address`."""
+    tag: 16
+    """Returned in the verdict."""
+    address: ADDRESS_WIDTH
+    """Start address: the first record read."""
+    registers: data.ArrayLayout(32, 6)
+    """Initial r0..r5; r6 and r7 start as 0."""
+
+
+class WalkStatus(enum.Enum, shape=4):
+    """How a walk ended."""
+
+    DONE = 0
+    """The program said `done`."""
+    NULL_POINTER = 1
+    """A load of address 0."""
+    OUT_OF_WINDOW = 2
+    """A load or store outside the context's window, or beyond the memory."""
+    BUDGET_SPENT = 3
+    """The step budget ran out."""
+    POISONED = 4
+    """A record could not be corrected."""
+    WRITE_DENIED = 5
+    """A store without write permission."""
+
+
+class VerdictKind(enum.Enum, shape=1):
+    """What a verdict message is."""
+
+    DONE = 0
+    """The walk is over."""
+    YIELD = 1
+    """One result of a walk that goes on."""
+
+
+class Verdict(data.Struct):
+    """A walk's end, or one yielded result."""
+
+    context: CONTEXT_WIDTH
+    tag: 16
+    kind: VerdictKind
+    status: WalkStatus
+    code: 8
+    """The number in `done code`."""
+    hops: 32
+    """Records read so far, the start record included."""
+    cycles: 32
+    """Cycles from the walker's acceptance of the walk to this verdict."""
+    value: 32
+    """DONE: the address of the current record (0 after a null pointer). YIELD: the value."""
+    registers: data.ArrayLayout(32, 3)
+    """r0..r2."""
+
+
+class HopEvent(enum.Enum, shape=2):
+    """What a walker just did in a context, for the per-hop log."""
+
+    NONE = 0
+    REQUEST = 1
+    """It put a record read out (first cycle of `valid`)."""
+    VERDICT = 2
+    """It finished a walk."""
+    STORE = 3
+    """It put a store out."""
+
+
+class HopMonitor(wiring.Signature):
+    """A walker's progress, one event a cycle, for the ledger. Observation only.
+
+    Members
+    -------
+    event : Out(HopEvent)
+    context : Out(6)
+    address : Out(32)
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {"event": Out(HopEvent), "context": Out(CONTEXT_WIDTH), "address": Out(ADDRESS_WIDTH)}
+        )
+
+
+class RowClass(enum.Enum, shape=2):
+    """What a column access found: the row open, the bank closed, or another row open."""
+
+    NONE = 0
+    HIT = 1
+    CLOSED = 2
+    CONFLICT = 3
+
+
+class AccessMonitor(wiring.Signature):
+    """The column access that the controller puts on the bus in this cycle. Observation only.
+
+    Members
+    -------
+    row_class : Out(RowClass)
+        NONE in a cycle without an access.
+    tag : Out(Tag)
+    write : Out(1)
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"row_class": Out(RowClass), "tag": Out(Tag), "write": Out(1)})

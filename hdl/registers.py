@@ -1,0 +1,161 @@
+"""The register map: the single declaration that RTL, driver and documentation use.
+
+All registers are 32 bits, on AXI4-Lite, little endian. Addresses are bytes from the port's base.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = [
+    "ADDRESS_BITS",
+    "ID_VALUE",
+    "MEMORY_WINDOW",
+    "MEMORY_WINDOW_BYTES",
+    "REGISTERS",
+    "REGISTER_BY_NAME",
+    "SCRATCHPAD_WINDOW",
+    "VERSION_VALUE",
+    "CommandOp",
+    "Field",
+    "Register",
+    "markdown",
+]
+
+#: Bits of the byte address of the AXI4-Lite port.
+ADDRESS_BITS = 20
+#: The scratchpad is mapped here, byte by byte.
+SCRATCHPAD_WINDOW = 0x40000
+#: 256 KiB of memory, chosen by MEMORY_PAGE, are mapped here.
+MEMORY_WINDOW = 0x80000
+MEMORY_WINDOW_BYTES = 0x40000
+#: "CLEW" in ASCII, first letter in the highest byte.
+ID_VALUE = 0x434C4557
+#: Interface version: major 16, minor 16.
+VERSION_VALUE = 0x00010000
+
+
+class CommandOp:
+    """Operation codes of a command atom (bits 3:0 of its word 0)."""
+
+    NOP = 0
+    WALK = 1
+    """w0: op 4, place 1 (bit 4: 0 near, 1 far), reserved 1, entry 6 (bits 11:6), context 6 (bits 17:12;
+    the low bits are the context), w0 bits 31:18 reserved. The tag is the low 16 bits of the command's
+    index in the ring. w1: start address. w2..w7: r0..r5. Waits until the context is free."""
+    WRITE = 2
+    """w0: op 4, count - 1 in bits 15:4. w1: first atom address. w2: byte mask of every atom. `count`
+    data atoms follow in the ring and are written to consecutive addresses over the bulk channel."""
+    COPY = 3
+    """w0: op 4, to_memory in bit 4, count - 1 in bits 31:16. w1: memory atom address. w2: scratchpad atom
+    address. The DataMover does it; the ring goes on meanwhile, a second copy waits for the first."""
+    FENCE = 4
+    """Waits until every earlier walk has ended, every earlier write and copy is answered."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """A bit field of a register."""
+
+    name: str
+    width: int
+    doc: str
+    reset: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Register:
+    """A 32-bit register. `access`: "ro" read only, "rw" read and write, "wo" write acts, reads 0."""
+
+    name: str
+    offset: int
+    access: str
+    doc: str
+    fields: tuple[Field, ...] = field(default=())
+    reset: int = 0
+
+
+def _registers(*rows: tuple[str, str, str, int]) -> tuple[Register, ...]:
+    return tuple(
+        Register(name=name, offset=4 * index, access=access, doc=doc, reset=reset)
+        for index, (name, access, doc, reset) in enumerate(rows)
+    )
+
+
+REGISTERS: tuple[Register, ...] = _registers(
+    ("ID", "ro", "0x434C4557, 'CLEW'.", ID_VALUE),
+    ("VERSION", "ro", "Interface version: major in bits 31:16, minor in bits 15:0.", VERSION_VALUE),
+    ("CONFIG_HASH", "ro", "First 32 bits of the SHA-256 of the design's parameters.", 0),
+    ("CLOCK_PS", "ro", "tCK in picoseconds, from the memory preset.", 0),
+    ("CONTEXTS", "ro", "Contexts of each walker.", 0),
+    ("SCRATCHPAD_ATOMS", "ro", "Size of the scratchpad in 32-byte atoms.", 0),
+    ("MEMORY_ATOMS", "ro", "Size of the memory in 32-byte atoms.", 0),
+    (
+        "START",
+        "wo",
+        "Write 1: wait for idle, close every row, restart refresh and counters, execute COMMAND_COUNT atoms.",
+        0,
+    ),
+    (
+        "STATUS",
+        "ro",
+        "Bit 0 busy: a batch is being started or executed. Bit 1 done: the last batch ended. "
+        "Bit 2 error: the batch held an undefined command or overran a ring; it was ended.",
+        0,
+    ),
+    ("INTERRUPT_ENABLE", "rw", "Bit 0: raise `interrupt` when a batch is done.", 0),
+    ("INTERRUPT_PENDING", "rw", "Bit 0: a batch is done. Write 1 to clear.", 0),
+    ("COMMAND_BASE", "rw", "First scratchpad atom of the batch's commands.", 0),
+    ("COMMAND_COUNT", "rw", "Atoms of the batch, data atoms of WRITE included.", 0),
+    ("COMPLETION_BASE", "rw", "First scratchpad atom of the completion records.", 0),
+    ("COMPLETION_SIZE", "rw", "Room for completion records, in atoms.", 0),
+    ("COMPLETION_COUNT", "ro", "Completion records written by the last batch.", 0),
+    ("BATCH_CYCLES", "ro", "Cycles of the last batch: its first command's start to its last completion.", 0),
+    ("CYCLES_LOW", "ro", "Cycles inside batches since RESET_COUNTERS, low half.", 0),
+    ("CYCLES_HIGH", "ro", "The same, high half.", 0),
+    ("LINK_LATENCY_UP", "rw", "Cycles added to a message from the compute to the memory side.", 0),
+    ("LINK_LATENCY_DOWN", "rw", "Cycles added to a message from the memory to the compute side.", 0),
+    ("LINK_BYTES_PER_CYCLE", "rw", "Width of each link channel; 0: a message a cycle.", 0),
+    ("REFRESH_ENABLE", "rw", "Bit 0: refresh the memory.", 1),
+    ("PROGRAM_INDEX", "rw", "Instruction that PROGRAM_WORD3 writes.", 0),
+    ("PROGRAM_WORD0", "rw", "Bits 31:0 of the instruction.", 0),
+    ("PROGRAM_WORD1", "rw", "Bits 63:32.", 0),
+    ("PROGRAM_WORD2", "rw", "Bits 95:64.", 0),
+    ("PROGRAM_WORD3", "wo", "Bits 127:96; writes the instruction to both walkers.", 0),
+    ("CONTEXT_INDEX", "rw", "Context that CONTEXT_BUDGET configures, in both walkers.", 0),
+    ("CONTEXT_BASE", "rw", "First atom of the context's window.", 0),
+    ("CONTEXT_LIMIT", "rw", "First atom beyond the context's window.", 0),
+    ("CONTEXT_WRITE", "rw", "Bit 0: the context may store.", 0),
+    ("CONTEXT_BUDGET", "wo", "Step budget, 24 bits; writes base, limit, permission and budget.", 0),
+    ("MEMORY_PAGE", "rw", "Bits 31:18 of the byte address of the memory window (256 KiB pages).", 0),
+    ("RESET_COUNTERS", "wo", "Write 1: zero CYCLES and the counters below.", 0),
+    ("COUNT_READS", "ro", "Column reads inside batches.", 0),
+    ("COUNT_WRITES", "ro", "Column writes inside batches.", 0),
+    ("COUNT_ROW_HITS", "ro", "Accesses that found their row open.", 0),
+    ("COUNT_ROW_CLOSED", "ro", "Accesses that found their bank closed.", 0),
+    ("COUNT_ROW_CONFLICTS", "ro", "Accesses that found another row open.", 0),
+    ("COUNT_REFRESHES", "ro", "Refresh commands.", 0),
+    ("COUNT_VIOLATIONS", "ro", "Violations the RTL checker saw; 0 without a checker.", 0),
+)
+
+REGISTER_BY_NAME: dict[str, Register] = {register.name: register for register in REGISTERS}
+
+
+def markdown() -> str:
+    """The register map as a Markdown page."""
+    lines = [
+        "# Register map",
+        "",
+        "Generated from `hdl/registers.py` by `clew registers`. AXI4-Lite, 32-bit data, byte addresses.",
+        "",
+        "| range | what |",
+        "| --- | --- |",
+        f"| 0x00000 - 0x{4 * len(REGISTERS) - 1:05x} | registers |",
+        f"| 0x{SCRATCHPAD_WINDOW:05x} - 0x{MEMORY_WINDOW - 1:05x} | scratchpad |",
+        f"| 0x{MEMORY_WINDOW:05x} - 0x{MEMORY_WINDOW + MEMORY_WINDOW_BYTES - 1:05x} | memory, page MEMORY_PAGE |",
+        "",
+        "| offset | name | access | reset | what |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    lines += [f"| 0x{r.offset:03x} | {r.name} | {r.access} | {r.reset:#x} | {r.doc} |" for r in REGISTERS]
+    return "\n".join(lines) + "\n"
