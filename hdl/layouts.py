@@ -22,6 +22,8 @@ __all__ = [
     "RowBus",
     "RowClass",
     "RowOp",
+    "ScratchpadPort",
+    "ScratchpadRequest",
     "Source",
     "Tag",
     "Verdict",
@@ -118,6 +120,40 @@ class MemoryPort(wiring.Signature):
             {
                 "request": Out(stream.Signature(MemoryRequest)),
                 "response": In(stream.Signature(MemoryResponse)),
+            }
+        )
+
+
+class ScratchpadRequest(data.Struct):
+    """One access to one atom of the scratchpad."""
+
+    address: 16
+    """Atom address within the scratchpad; the low bits pick the bank."""
+    write: 1
+    data: ATOM_WIDTH
+    mask: ATOM_BYTES
+    """Byte enables of a write."""
+
+
+class ScratchpadPort(wiring.Signature):
+    """A requester's view of the scratchpad.
+
+    An accepted read is answered exactly one cycle later and cannot be stalled; a write has no answer and
+    is seen by every read accepted later.
+
+    Members
+    -------
+    request : Out(stream of ScratchpadRequest)
+    read_valid : In(1)
+    read_data : In(256)
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "request": Out(stream.Signature(ScratchpadRequest)),
+                "read_valid": In(1),
+                "read_data": In(ATOM_WIDTH),
             }
         )
 

@@ -152,7 +152,8 @@ def markdown() -> str:
         "| --- | --- |",
         f"| 0x00000 - 0x{4 * len(REGISTERS) - 1:05x} | registers |",
         f"| 0x{SCRATCHPAD_WINDOW:05x} - 0x{MEMORY_WINDOW - 1:05x} | scratchpad |",
-        f"| 0x{MEMORY_WINDOW:05x} - 0x{MEMORY_WINDOW + MEMORY_WINDOW_BYTES - 1:05x} | memory, page MEMORY_PAGE |",
+        f"| 0x{MEMORY_WINDOW:05x} - 0x{MEMORY_WINDOW + MEMORY_WINDOW_BYTES - 1:05x} "
+        "| memory, page MEMORY_PAGE |",
         "",
         "| offset | name | access | reset | what |",
         "| --- | --- | --- | --- | --- |",
