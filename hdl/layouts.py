@@ -13,12 +13,14 @@ __all__ = [
     "AccessMonitor",
     "ColumnBus",
     "ColumnOp",
+    "ContextWrite",
     "HopEvent",
     "HopMonitor",
     "MemoryPort",
     "MemoryRequest",
     "MemoryResponse",
     "MemoryStatus",
+    "ProgramWrite",
     "RowBus",
     "RowClass",
     "RowOp",
@@ -288,6 +290,49 @@ class Verdict(data.Struct):
     """DONE: the address of the current record (0 after a null pointer). YIELD: the value."""
     registers: data.ArrayLayout(32, 3)
     """r0..r2."""
+
+
+class ProgramWrite(wiring.Signature):
+    """A write of one instruction into a walker's program memory.
+
+    Members
+    -------
+    enable : Out(1)
+    index : Out(6)
+    word : Out(128)
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"enable": Out(1), "index": Out(6), "word": Out(128)})
+
+
+class ContextWrite(wiring.Signature):
+    """A write of what one context of a walker may do.
+
+    Members
+    -------
+    enable : Out(1)
+    index : Out(6)
+        The context.
+    base, limit : Out(32)
+        The window: records at base <= address < limit.
+    writable : Out(1)
+        The context may store.
+    budget : Out(24)
+        Steps that a walk may take.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "enable": Out(1),
+                "index": Out(CONTEXT_WIDTH),
+                "base": Out(ADDRESS_WIDTH),
+                "limit": Out(ADDRESS_WIDTH),
+                "writable": Out(1),
+                "budget": Out(24),
+            }
+        )
 
 
 class HopEvent(enum.Enum, shape=2):

@@ -1,0 +1,291 @@
+"""The HostPort: registers, scratchpad window and memory window behind one AXI4-Lite port."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .config import DesignConfig
+from .fabric.axi import AxiLite, AxiLiteSubordinate
+from .layouts import ContextWrite, MemoryPort, MemoryStatus, ProgramWrite, ScratchpadPort, Source
+from .registers import (
+    MEMORY_WINDOW,
+    REGISTER_BY_NAME,
+    REGISTERS,
+    SCRATCHPAD_WINDOW,
+)
+from .sequencer import BatchControl
+
+__all__ = ["HostPort", "HostSettings"]
+
+#: Bits of a byte address inside either window: 256 KiB.
+_WINDOW_BITS = 18
+
+
+class HostSettings(wiring.Signature):
+    """What the host sets once and the rest of the design reads. Change it only while idle.
+
+    Members
+    -------
+    latency_up, latency_down, bytes_per_cycle : Out(16)
+        For the link.
+    refresh_enable : Out(1)
+    program_write : Out(ProgramWrite), context_write : Out(ContextWrite)
+        To both walkers.
+    clear_counters : Out(1)
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "latency_up": Out(16),
+                "latency_down": Out(16),
+                "bytes_per_cycle": Out(16),
+                "refresh_enable": Out(1, init=1),
+                "program_write": Out(ProgramWrite()),
+                "context_write": Out(ContextWrite()),
+                "clear_counters": Out(1),
+            }
+        )
+
+
+class HostPort(wiring.Component):
+    """The host's view of the design: the register map of `hdl/registers.py` on AXI4-Lite.
+
+    One transaction at a time. While a batch runs, both windows answer SLVERR, because an access would
+    take cycles away from the batch; registers can always be read. An unmapped address, a memory access
+    that fails, and a partial write of a register answer SLVERR too.
+
+    Members
+    -------
+    axi : In(AxiLite)
+    scratchpad : Out(ScratchpadPort)
+    memory : Out(MemoryPort)
+        Over the bulk channel of the link.
+    batch : Out(BatchControl)
+    settings : Out(HostSettings)
+    counts : In(32), one for each COUNT_ register, and cycles : In(64)
+    interrupt : Out(1)
+        Level: a batch is done and the host has enabled and not cleared it.
+    """
+
+    _COUNTS = tuple(register.name for register in REGISTERS if register.name.startswith("COUNT_"))
+
+    def __init__(self, config: DesignConfig) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "axi": In(AxiLite()),
+                "scratchpad": Out(ScratchpadPort()),
+                "memory": Out(MemoryPort()),
+                "batch": Out(BatchControl()),
+                "settings": Out(HostSettings()),
+                "cycles": In(64),
+                "interrupt": Out(1),
+            }
+            | {name.lower(): In(32) for name in self._COUNTS}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        m.submodules.axi = axi = AxiLiteSubordinate()
+        wiring.connect(m, wiring.flipped(self.axi), axi.axi)
+        request, response = axi.request, axi.response
+
+        batch, settings = self.batch, self.settings
+        done = Signal()
+        interrupt_enable = Signal()
+        program_index = Signal(6)
+        program_low = Signal(96)
+        context_index = Signal(6)
+        context_base = Signal(32)
+        context_limit = Signal(32)
+        context_writable = Signal()
+        memory_page = Signal(14)
+
+        values = {
+            "CONFIG_HASH": config.hash,
+            "CLOCK_PS": round(config.memory.timing.clock_ns * 1000),
+            "CONTEXTS": config.walker.contexts,
+            "SCRATCHPAD_ATOMS": config.scratchpad.atoms,
+            "MEMORY_ATOMS": config.memory.organisation.atoms,
+            "STATUS": Cat(batch.busy, done, batch.error),
+            "INTERRUPT_ENABLE": interrupt_enable,
+            "INTERRUPT_PENDING": done,
+            "COMMAND_BASE": batch.command_base,
+            "COMMAND_COUNT": batch.command_count,
+            "COMPLETION_BASE": batch.completion_base,
+            "COMPLETION_SIZE": batch.completion_size,
+            "COMPLETION_COUNT": batch.completion_count,
+            "BATCH_CYCLES": batch.batch_cycles,
+            "CYCLES_LOW": self.cycles[:32],
+            "CYCLES_HIGH": self.cycles[32:],
+            "LINK_LATENCY_UP": settings.latency_up,
+            "LINK_LATENCY_DOWN": settings.latency_down,
+            "LINK_BYTES_PER_CYCLE": settings.bytes_per_cycle,
+            "REFRESH_ENABLE": settings.refresh_enable,
+            "PROGRAM_INDEX": program_index,
+            "PROGRAM_WORD0": program_low[0:32],
+            "PROGRAM_WORD1": program_low[32:64],
+            "PROGRAM_WORD2": program_low[64:96],
+            "CONTEXT_INDEX": context_index,
+            "CONTEXT_BASE": context_base,
+            "CONTEXT_LIMIT": context_limit,
+            "CONTEXT_WRITE": context_writable,
+            "MEMORY_PAGE": memory_page << _WINDOW_BITS,
+        } | {name: getattr(self, name.lower()) for name in self._COUNTS}
+
+        address = Signal.like(request.payload.address)
+        write = Signal()
+        data = Signal(32)
+        strobe = Signal(4)
+        m.d.comb += [
+            address.eq(request.payload.address),
+            write.eq(request.payload.write),
+            data.eq(request.payload.data),
+            strobe.eq(request.payload.strobe),
+        ]
+        in_register = Signal()
+        in_scratchpad = Signal()
+        in_memory = Signal()
+        m.d.comb += [
+            in_register.eq(address < 4 * len(REGISTERS)),
+            in_scratchpad.eq(
+                (address[_WINDOW_BITS:] == SCRATCHPAD_WINDOW >> _WINDOW_BITS)
+                & (address[:_WINDOW_BITS] < 32 * config.scratchpad.atoms)
+            ),
+            in_memory.eq(address[_WINDOW_BITS:] == MEMORY_WINDOW >> _WINDOW_BITS),
+        ]
+
+        # -- Registers --
+        register_data = Signal(32)
+        with m.Switch(address[2:12]):
+            for register in REGISTERS:
+                with m.Case(register.offset // 4):
+                    m.d.comb += register_data.eq(values.get(register.name, register.reset))
+        register_write = Signal()
+
+        def written(name: str) -> Signal:
+            strobed = Signal(name=f"write_{name.lower()}")
+            m.d.comb += strobed.eq(register_write & (address[2:12] == REGISTER_BY_NAME[name].offset // 4))
+            return strobed
+
+        for name, target in (
+            ("INTERRUPT_ENABLE", interrupt_enable),
+            ("COMMAND_BASE", batch.command_base),
+            ("COMMAND_COUNT", batch.command_count),
+            ("COMPLETION_BASE", batch.completion_base),
+            ("COMPLETION_SIZE", batch.completion_size),
+            ("LINK_LATENCY_UP", settings.latency_up),
+            ("LINK_LATENCY_DOWN", settings.latency_down),
+            ("LINK_BYTES_PER_CYCLE", settings.bytes_per_cycle),
+            ("REFRESH_ENABLE", settings.refresh_enable),
+            ("PROGRAM_INDEX", program_index),
+            ("PROGRAM_WORD0", program_low[0:32]),
+            ("PROGRAM_WORD1", program_low[32:64]),
+            ("PROGRAM_WORD2", program_low[64:96]),
+            ("CONTEXT_INDEX", context_index),
+            ("CONTEXT_BASE", context_base),
+            ("CONTEXT_LIMIT", context_limit),
+            ("CONTEXT_WRITE", context_writable),
+        ):
+            with m.If(written(name)):
+                m.d.sync += target.eq(data)
+        with m.If(written("MEMORY_PAGE")):
+            m.d.sync += memory_page.eq(data[_WINDOW_BITS:])
+        m.d.comb += [
+            batch.start.eq(written("START") & data[0]),
+            settings.clear_counters.eq(written("RESET_COUNTERS") & data[0]),
+            settings.program_write.enable.eq(written("PROGRAM_WORD3")),
+            settings.program_write.index.eq(program_index),
+            settings.program_write.word.eq(Cat(program_low, data)),
+            settings.context_write.enable.eq(written("CONTEXT_BUDGET")),
+            settings.context_write.index.eq(context_index),
+            settings.context_write.base.eq(context_base),
+            settings.context_write.limit.eq(context_limit),
+            settings.context_write.writable.eq(context_writable),
+            settings.context_write.budget.eq(data),
+        ]
+        with m.If(written("INTERRUPT_PENDING") & data[0]):
+            m.d.sync += done.eq(0)
+        with m.If(batch.start & ~batch.busy):
+            m.d.sync += done.eq(0)
+        with m.If(batch.done):
+            m.d.sync += done.eq(1)
+        m.d.comb += self.interrupt.eq(done & interrupt_enable)
+
+        # -- Windows: one atom access for each 32-bit transaction --
+        word = address[2:5]
+        lane_data = data.replicate(8)
+        lane_mask = Signal(32)
+        with m.Switch(word):
+            for index in range(8):
+                with m.Case(index):
+                    m.d.comb += lane_mask[4 * index : 4 * index + 4].eq(strobe)
+        scratchpad, memory = self.scratchpad.request, self.memory.request
+        m.d.comb += [
+            scratchpad.payload.address.eq(address[5:_WINDOW_BITS]),
+            scratchpad.payload.write.eq(write),
+            scratchpad.payload.data.eq(lane_data),
+            scratchpad.payload.mask.eq(lane_mask),
+            memory.payload.address.eq(Cat(address[5:_WINDOW_BITS], memory_page)),
+            memory.payload.write.eq(write),
+            memory.payload.data.eq(lane_data),
+            memory.payload.mask.eq(lane_mask),
+            memory.payload.tag.source.eq(Source.HOST),
+        ]
+        answer = self.memory.response
+        failed = Signal()
+        m.d.comb += failed.eq(
+            (answer.payload.status != MemoryStatus.OK) & (answer.payload.status != MemoryStatus.CORRECTED)
+        )
+
+        # The request is held until the response is taken, so `address` stays while an access is under way.
+        with m.FSM():
+            with m.State("REQUEST"):
+                with m.If(request.valid):
+                    with m.If(in_register):
+                        m.d.comb += register_write.eq(write & strobe.all() & response.ready)
+                        m.d.comb += [
+                            response.valid.eq(1),
+                            response.payload.data.eq(register_data),
+                            response.payload.error.eq(write & ~strobe.all()),
+                            request.ready.eq(response.ready),
+                        ]
+                    with m.Elif(batch.busy | ~(in_scratchpad | in_memory)):
+                        m.d.comb += [
+                            response.valid.eq(1),
+                            response.payload.error.eq(1),
+                            request.ready.eq(response.ready),
+                        ]
+                    with m.Elif(in_scratchpad):
+                        m.d.comb += scratchpad.valid.eq(1)
+                        with m.If(scratchpad.ready):
+                            m.next = "SCRATCHPAD"
+                    with m.Else():
+                        m.d.comb += memory.valid.eq(1)
+                        with m.If(memory.ready):
+                            m.next = "MEMORY"
+            with m.State("SCRATCHPAD"):
+                # Read data is there for this one cycle; the subordinate's response slot is free, because
+                # it has one transaction at a time.
+                m.d.comb += [
+                    response.valid.eq(1),
+                    response.payload.data.eq(self.scratchpad.read_data.word_select(word, 32)),
+                    request.ready.eq(1),
+                ]
+                m.next = "REQUEST"
+            with m.State("MEMORY"):
+                with m.If(answer.valid):
+                    m.d.comb += [
+                        response.valid.eq(1),
+                        response.payload.data.eq(answer.payload.data.word_select(word, 32)),
+                        response.payload.error.eq(failed),
+                        request.ready.eq(response.ready),
+                        answer.ready.eq(response.ready),
+                    ]
+                    with m.If(response.ready):
+                        m.next = "REQUEST"
+        return m
