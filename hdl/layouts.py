@@ -1,6 +1,7 @@
 """Every struct and signature that crosses a block boundary, each field documented once."""
 
-from __future__ import annotations
+# No `from __future__ import annotations` in a file that declares a data.Struct or annotates a Component's
+# ports: Amaranth would see strings, and the struct would silently be 0 bits wide.
 
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
