@@ -1,7 +1,5 @@
 """The event counters: what the memory did inside batches, for the COUNT_ registers."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out

@@ -1,7 +1,5 @@
 """The HostPort: registers, scratchpad window and memory window behind one AXI4-Lite port."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out

@@ -15,6 +15,7 @@ __all__ = [
     "ColumnBus",
     "ColumnOp",
     "ContextWrite",
+    "CopyCommand",
     "HopEvent",
     "HopMonitor",
     "MemoryPort",
@@ -159,6 +160,16 @@ class ScratchpadPort(wiring.Signature):
                 "read_data": In(ATOM_WIDTH),
             }
         )
+
+
+class CopyCommand(data.Struct):
+    """One copy for the DataMover: `count_minus_1` + 1 atoms, both addresses ascending."""
+
+    to_memory: 1
+    """1: scratchpad to memory. 0: memory to scratchpad."""
+    memory_address: ADDRESS_WIDTH
+    scratchpad_address: 16
+    count_minus_1: 16
 
 
 class RowOp(enum.Enum, shape=3):

@@ -1,7 +1,5 @@
 """The Sequencer: executes a batch of commands out of the scratchpad and records completions there."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, fifo, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -10,6 +8,7 @@ from .config import DesignConfig
 from .layouts import (
     ATOM_WIDTH,
     CONTEXT_WIDTH,
+    CopyCommand,
     MemoryPort,
     ScratchpadPort,
     Source,
@@ -17,7 +16,6 @@ from .layouts import (
     VerdictKind,
     Walk,
 )
-from .mover import CopyCommand
 from .registers import CommandOp
 
 __all__ = ["BatchControl", "Completion", "Sequencer"]

@@ -1,7 +1,5 @@
 """The whole design: compute side, link and memory side, as one component."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped

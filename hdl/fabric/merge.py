@@ -1,7 +1,5 @@
 """The bulk merge: several requesters of the compute side share the bulk channel of the link."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -60,9 +58,10 @@ class BulkMerge(wiring.Component):
             m.d.sync += [last.eq(chosen), held.eq(~out.ready)]
 
         response = self.memory.response
+        for port in ports.values():
+            m.d.comb += port.response.payload.eq(response.payload)
         with m.Switch(response.payload.tag.source):
             for source, port in ports.items():
-                m.d.comb += port.response.payload.eq(response.payload)
                 with m.Case(source):
                     m.d.comb += [
                         port.response.valid.eq(response.valid),

@@ -1,0 +1,297 @@
+"""The Sequencer with every neighbour mocked: scratchpad, walkers, memory, DataMover and controller."""
+
+import random
+from functools import partial
+
+import pytest
+from amaranth.sim import Simulator
+
+from hdl.config import DesignConfig
+from hdl.layouts import VerdictKind, WalkStatus
+from hdl.registers import CommandOp
+from hdl.sequencer import Completion, Sequencer
+
+CONFIG = DesignConfig()
+COMPLETION_BASE = 512
+
+
+def walk(*, context, entry=0, address=1, far=False, registers=()):
+    words = [CommandOp.WALK | far << 4 | entry << 6 | context << 12, address, *registers]
+    return _atom(words)
+
+
+def write(*, address, data, mask=0xFFFFFFFF):
+    return [_atom([CommandOp.WRITE | len(data) - 1 << 4, address, mask])[0], *data]
+
+
+def copy(*, to_memory, memory_address, scratchpad_address, count):
+    return _atom([CommandOp.COPY | to_memory << 4 | count - 1 << 16, memory_address, scratchpad_address])
+
+
+FENCE = [CommandOp.FENCE]
+
+
+def _atom(words):
+    return [sum(word << 32 * i for i, word in enumerate(words))]
+
+
+class Bench:
+    """The Sequencer's neighbours, with random stalls, and a log of what they saw."""
+
+    def __init__(self, commands, *, seed=0, completion_size=64, count=None, walk_latency=(5, 60)):
+        self.dut = Sequencer(CONFIG)
+        self.random = random.Random(seed)
+        self.atoms = dict(enumerate(commands))
+        self.count = len(commands) if count is None else count
+        self.completion_size = completion_size
+        self.walk_latency = walk_latency
+        self.log = []  # (cycle, what, detail)
+        self.cycle = 0
+        self.outstanding = 0
+        self.result = None
+
+    def run(self):
+        simulator = Simulator(self.dut)
+        simulator.add_clock(1e-9)
+        simulator.add_testbench(self._scratchpad, background=True)
+        for place in ("near", "far"):
+            simulator.add_testbench(partial(self._walker, place), background=True)
+        simulator.add_testbench(self._memory, background=True)
+        simulator.add_testbench(self._mover, background=True)
+        simulator.add_testbench(self._main)
+        simulator.run()
+        return self
+
+    @property
+    def completions(self):
+        raw = [self.atoms[COMPLETION_BASE + i] for i in range(self.result["completion_count"])]
+        return [Completion.from_bits(word) for word in raw]
+
+    def seen(self, what):
+        return [detail for _, kind, detail in self.log if kind == what]
+
+    def when(self, what):
+        return [cycle for cycle, kind, _ in self.log if kind == what]
+
+    async def _main(self, ctx):
+        dut, control = self.dut, self.dut.control
+        ctx.set(dut.quiescent, 0)
+        ctx.set(control.command_count, self.count)
+        ctx.set(control.completion_base, COMPLETION_BASE)
+        ctx.set(control.completion_size, self.completion_size)
+        ctx.set(control.start, 1)
+        await ctx.tick()
+        ctx.set(control.start, 0)
+        await ctx.tick().repeat(5)
+        assert ctx.get(control.busy) and not ctx.get(dut.restart), "restarted before it was quiescent"
+        ctx.set(dut.quiescent, 1)
+        await ctx.tick().until(dut.restart)
+        await ctx.tick().repeat(3)
+        assert not ctx.get(control.active)
+        ctx.set(dut.restarted, 1)
+        for self.cycle in range(20_000):
+            *_, done = await ctx.tick().sample(control.done)
+            if done:
+                break
+        else:
+            raise AssertionError("watchdog: the batch never ended")
+        assert not ctx.get(control.busy) and not ctx.get(control.active)
+        self.result = {
+            name: ctx.get(getattr(control, name)) for name in ("error", "completion_count", "batch_cycles")
+        }
+
+    async def _scratchpad(self, ctx):
+        port = self.dut.scratchpad
+        while True:
+            ctx.set(port.request.ready, self.random.random() < 0.7)
+            *_, valid, ready, request = await ctx.tick().sample(
+                port.request.valid, port.request.ready, port.request.payload
+            )
+            ctx.set(port.read_valid, 0)
+            if valid and ready and request.write:
+                self.atoms[request.address] = request.data
+            elif valid and ready:
+                ctx.set(port.read_valid, 1)
+                ctx.set(port.read_data, self.atoms.get(request.address, 0))
+
+    async def _walker(self, place, ctx):
+        launch = getattr(self.dut, f"{place}_launch")
+        verdict = getattr(self.dut, f"{place}_verdict")
+        pending = []
+        now = 0
+        while True:
+            ctx.set(launch.ready, self.random.random() < 0.6)
+            due = pending[0] if pending and pending[0]["at"] <= now else None
+            ctx.set(verdict.valid, due is not None)
+            if due:
+                ctx.set(verdict.payload, due["verdict"])
+            *_, launched, ready, walk, taken = await ctx.tick().sample(
+                launch.valid, launch.ready, launch.payload, verdict.ready
+            )
+            now += 1
+            if due and taken:
+                pending.pop(0)
+            if launched and ready:
+                self.log.append((self.cycle, place, walk))
+                context = walk.context
+                assert all(p["verdict"]["context"] != context for p in pending), "context launched twice"
+                pending.append(
+                    {
+                        "at": now + self.random.randint(*self.walk_latency),
+                        "verdict": {
+                            "context": context,
+                            "tag": walk.tag,
+                            "kind": VerdictKind.DONE,
+                            "status": WalkStatus.DONE,
+                            "code": 7,
+                            "hops": 3,
+                            "cycles": 99,
+                            "value": walk.address,
+                            "registers": [walk.registers[i] for i in range(3)],
+                        },
+                    }
+                )
+                pending.sort(key=lambda p: p["at"])
+
+    async def _memory(self, ctx):
+        port = self.dut.memory
+        due = []
+        now = 0
+        while True:
+            ctx.set(port.request.ready, self.random.random() < 0.6)
+            answer = bool(due) and due[0] <= now
+            ctx.set(port.response.valid, answer)
+            *_, valid, ready, request, taken = await ctx.tick().sample(
+                port.request.valid, port.request.ready, port.request.payload, port.response.ready
+            )
+            now += 1
+            if answer and taken:
+                due.pop(0)
+                self.log.append((self.cycle, "answer", None))
+            if valid and ready:
+                self.log.append((self.cycle, "write", (request.address, request.data, request.mask)))
+                due.append(now + 20)
+
+    async def _mover(self, ctx):
+        port = self.dut.copy
+        busy = 0
+        while True:
+            ctx.set(port.ready, busy == 0)
+            ctx.set(self.dut.copy_idle, busy == 0)
+            *_, valid, ready, command = await ctx.tick().sample(port.valid, port.ready, port.payload)
+            busy = max(0, busy - 1)
+            if valid and ready:
+                self.log.append((self.cycle, "copy", command))
+                busy = 40
+
+
+def test_walks_reach_their_place_and_complete_with_their_tag():
+    commands = [
+        *walk(context=3, entry=5, address=77, registers=(1, 2, 3, 4, 5, 6)),
+        *walk(context=4, address=88, far=True, registers=(9, 8, 7)),
+    ]
+    bench = Bench(commands).run()
+    (near,), (far,) = bench.seen("near"), bench.seen("far")
+    assert (near.context, near.entry, near.tag, near.address) == (3, 5, 0, 77)
+    assert [near.registers[i] for i in range(6)] == [1, 2, 3, 4, 5, 6]
+    assert (far.context, far.tag, far.address) == (4, 1, 88)
+    assert bench.result["error"] == 0
+    records = {record.tag: record for record in bench.completions}
+    assert set(records) == {0, 1}
+    assert (records[0].far, records[0].value, records[0].hops, records[0].code) == (0, 77, 3, 7)
+    assert (records[1].far, records[1].value, records[1].context) == (1, 88, 4)
+    assert [records[1].registers[i] for i in range(3)] == [9, 8, 7]
+    assert all(5 <= record.walk_cycles <= 75 for record in records.values())
+
+
+def test_a_busy_context_holds_the_ring_until_its_walk_ends():
+    bench = Bench([*walk(context=1, address=1), *walk(context=1, address=2)]).run()
+    assert [w.address for w in bench.seen("near")] == [1, 2]
+    assert bench.result["completion_count"] == 2
+
+
+def test_the_same_context_may_run_near_and_far_at_once():
+    bench = Bench(
+        [*walk(context=1, address=1), *walk(context=1, address=2, far=True)], walk_latency=(300, 300)
+    ).run()
+    assert bench.result["batch_cycles"] < 400
+
+
+def test_writes_go_to_consecutive_addresses_with_their_mask():
+    data = [0x1111, 0x2222, 0x3333]
+    bench = Bench([*write(address=100, data=data, mask=0xF0), *write(address=7, data=[5])]).run()
+    assert bench.seen("write") == [(100, 0x1111, 0xF0), (101, 0x2222, 0xF0), (102, 0x3333, 0xF0),
+                                   (7, 5, 0xFFFFFFFF)]  # fmt: skip
+    assert len(bench.seen("answer")) == 4
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_fence_waits_for_walks_writes_and_copies(seed):
+    commands = [
+        *walk(context=0, address=1),
+        *write(address=10, data=[1, 2]),
+        *copy(to_memory=1, memory_address=5, scratchpad_address=6, count=9),
+        *FENCE,
+        *walk(context=2, address=3, far=True),
+    ]
+    bench = Bench(commands, seed=seed).run()
+    (after,) = bench.when("far")
+    assert after > max(bench.when("answer")) and after > bench.when("copy")[0] + 39
+    assert bench.completions[0].tag == 0
+    (command,) = bench.seen("copy")
+    assert (command.to_memory, command.memory_address, command.scratchpad_address, command.count_minus_1) == (
+        1,
+        5,
+        6,
+        8,
+    )
+
+
+def test_a_batch_ends_only_when_all_is_answered():
+    bench = Bench([*walk(context=0)], walk_latency=(500, 500)).run()
+    assert bench.result["batch_cycles"] > 500 and bench.result["completion_count"] == 1
+
+
+@pytest.mark.parametrize(
+    "commands, count",
+    [
+        ([0xF], None),
+        (write(address=1, data=[1, 2, 3]), 2),
+        (walk(context=CONFIG.walker.contexts), None),
+    ],
+    ids=["undefined operation", "a write without its data", "a context that is not there"],
+)
+def test_a_bad_batch_ends_with_an_error(commands, count):
+    bench = Bench([*walk(context=0), *commands], count=None if count is None else 1 + count).run()
+    assert bench.result["error"] == 1
+    assert bench.result["completion_count"] == 1, "what was begun before is still completed"
+
+
+def test_a_full_completion_ring_is_an_error_and_overwrites_nothing():
+    bench = Bench([*walk(context=0), *walk(context=1), *walk(context=2)], completion_size=2).run()
+    assert bench.result["error"] == 1 and bench.result["completion_count"] == 2
+    assert COMPLETION_BASE + 2 not in bench.atoms
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_batches_lose_nothing(seed):
+    choose = random.Random(seed)
+    commands, walks, writes = [], 0, []
+    for _ in range(60):
+        kind = choose.choice(("walk", "walk", "write", "fence", "nop"))
+        if kind == "walk":
+            commands += walk(context=choose.randrange(16), address=choose.randrange(1, 1000),
+                             far=bool(choose.getrandbits(1)))  # fmt: skip
+            walks += 1
+        elif kind == "write":
+            data = [choose.getrandbits(256) for _ in range(choose.randint(1, 5))]
+            address = choose.randrange(1 << 20)
+            commands += write(address=address, data=data)
+            writes += [(address + i, word, 0xFFFFFFFF) for i, word in enumerate(data)]
+        else:
+            commands += FENCE if kind == "fence" else [CommandOp.NOP]
+    bench = Bench(commands, seed=seed).run()
+    assert bench.result["error"] == 0
+    assert bench.result["completion_count"] == walks
+    assert len({record.tag for record in bench.completions}) == walks
+    assert bench.seen("write") == writes
