@@ -7,8 +7,6 @@ channel or channel, and compares only when a command that the rule counts to is 
 * ACT takes effect in its last row-bus slot, as the table counts it.
 * Commands of one cycle have an order: column command, ACT in its last slot, other row command. A pair at
   distance 0 is therefore judged once, and always breaks something if both address one bank.
-* PREA and REFab address every bank of their pseudo channel. A rule of scope "same bank" to or from one of
-  them is broken by some bank exactly if it is broken by the latest such command of the pseudo channel.
 * An undefined command (an operation without a row in the table, or an address that the memory does not
   have) is reported and otherwise ignored.
 * Time is 48 bits and does not wrap in practice: 78 hours of a 1 ns clock, years of simulation.
@@ -16,35 +14,26 @@ channel or channel, and compares only when a command that the rule counts to is 
 
 from __future__ import annotations
 
-import enum
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike, unsigned
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import DesignConfig
 from ..layouts import ColumnOp, RowBus, RowOp
-from .timing import COLUMN_COMMANDS, Command, Organisation, Scope, TimingPreset
+from .checker_rules import REFRESH_LIMIT, Check, Order, Stamp, checks, published_rules
+from .timing import COLUMN_COMMANDS, Command, Organisation, Scope
 
-__all__ = ["REFRESH_LIMIT", "RULE_WIDTH", "STATE_RULES", "Checker", "ColumnMonitor", "published_rules"]
+__all__ = ["RULE_WIDTH", "Checker", "ColumnMonitor", "published_rules"]
 
-#: Rules on the state of banks and buses that have no row in the timing table.
-STATE_RULES = (
-    "ACT to an open bank",
-    "RD or WR to a closed bank",
-    "REFab with an open bank",
-    "refresh overdue",
-    "undefined command",
-)
-#: A pseudo channel may go this many tREFI without REFab: JEDEC lets eight be postponed.
-REFRESH_LIMIT = 9
 #: Bits of an index into `published_rules`.
 RULE_WIDTH = 6
 
 _TIME_WIDTH = 48
-_ALL_BANKS = frozenset({Command.PREA, Command.REFAB})
 _ROW_OPS = {
     RowOp.ACTIVATE: Command.ACT,
     RowOp.PRECHARGE: Command.PRE,
@@ -57,11 +46,6 @@ _COLUMN_OPS = {
     ColumnOp.WRITE: Command.WR,
     ColumnOp.WRITE_AUTO: Command.WRA,
 }
-
-
-def published_rules(timing: TimingPreset) -> tuple[str, ...]:
-    """The names that `Checker.rule` indexes: each name of the table once, in its order, then STATE_RULES."""
-    return tuple(dict.fromkeys(rule.name for rule in timing.rules())) + STATE_RULES
 
 
 class ColumnMonitor(wiring.Signature):
@@ -79,101 +63,70 @@ class ColumnMonitor(wiring.Signature):
         super().__init__({"op": Out(ColumnOp), "pseudo_channel": Out(1), "bank": Out(6), "column": Out(6)})
 
 
-class _Order(enum.IntEnum):
-    """Where a command comes from, in the order in which commands of one cycle are judged."""
-
-    COLUMN = 0
-    ACTIVATE = 1
-    ROW = 2
-    REFRESH = 3
-
-
-def _order(command: Command) -> _Order:
-    if command in COLUMN_COMMANDS:
-        return _Order.COLUMN
-    return _Order.ACTIVATE if command is Command.ACT else _Order.ROW
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Stamp:
-    """The times of the last `window` commands out of `commands` (all of one place), per `scope`."""
-
-    scope: Scope
-    commands: frozenset[Command]
-    window: int
-
-    @property
-    def order(self) -> _Order:
-        return _order(next(iter(self.commands)))
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Check:
-    """Rows of the table that share one comparison."""
-
-    name: str
-    stamp: _Stamp
-    after: Command
-    cycles: int
-
-
-def _checks(timing: TimingPreset) -> list[_Check]:
-    """The table's rows as comparisons. Rows that differ only in `before` share one."""
-    befores: dict[tuple[str, Scope, Command, int, int, _Order], set[Command]] = defaultdict(set)
-    for rule in timing.rules():
-        order, scope = _order(rule.before), rule.scope
-        if order == _order(rule.after) and rule.cycles <= 1:
-            continue  # One bus carries one command a cycle: nothing on it can break this.
-        if scope in (Scope.BANK, Scope.BANK_GROUP) and _ALL_BANKS & {rule.before, rule.after}:
-            if rule.window > 1:
-                raise ValueError(
-                    f"rule {rule.name!r} counts {rule.window} commands to or from an all-bank command: "
-                    "expected a window of 1"
-                )
-            scope = Scope.PSEUDO_CHANNEL
-        befores[rule.name, scope, rule.after, rule.cycles, rule.window, order].add(rule.before)
-    return [
-        _Check(
-            name=name,
-            stamp=_Stamp(scope=scope, commands=frozenset(commands), window=window),
-            after=after,
-            cycles=cycles,
-        )
-        for (name, scope, after, cycles, window, _), commands in befores.items()
-    ]
-
-
-@dataclass(kw_only=True)
-class _Place:
-    """The command that takes effect in this cycle at one place (`_Order`), one bit a kind."""
-
-    active: dict[Command, Value]
-    pseudo_channel: Value
-    bank: Value
-    broken: Signal
-    """One bit a published rule."""
-    lag: int = 0
-    """Cycles from the command's slot on the bus to its effect."""
-
-    def any(self, commands: frozenset[Command]) -> Value:
-        return Cat(self.active[command] for command in sorted(commands, key=lambda c: c.value)).any()
-
-    def key(self, scope: Scope, organisation: Organisation) -> Value:
-        """Number of the bank, bank group or pseudo channel addressed; zero bits wide for the channel."""
-        pseudo_channel = self.pseudo_channel[: _bits(organisation.pseudo_channels)]
-        match scope:
-            case Scope.BANK:
-                return Cat(self.bank[: _bits(organisation.banks)], pseudo_channel)
-            case Scope.BANK_GROUP:
-                return Cat(self.bank[: _bits(organisation.bank_groups)], pseudo_channel)
-            case Scope.PSEUDO_CHANNEL:
-                return pseudo_channel
-            case Scope.CHANNEL:
-                return Const(0, 0)
+def _cat(*values: ValueLike) -> Value:
+    return Value.cast(Cat(*values))
 
 
 def _bits(count: int) -> int:
     return count.bit_length() - 1
+
+
+@dataclass(kw_only=True)
+class _Place:
+    """The command that takes effect in this cycle at one `Order`, one bit a kind."""
+
+    organisation: Organisation
+    active: dict[Command, Value]
+    pseudo_channel: Value
+    bank: Value
+    broken: dict[str, list[Value]]
+    """What breaks each rule."""
+    lag: int = 0
+    """Cycles from the command's slot on the bus to its effect."""
+
+    def any(self, commands: frozenset[Command]) -> Value:
+        return _cat(*(self.active[command] for command in Command if command in commands)).any()
+
+    def key(self, scope: Scope) -> Value:
+        """Number of the bank, bank group or pseudo channel addressed; zero bits wide for the channel."""
+        pseudo_channel = self.pseudo_channel[: _bits(self.organisation.pseudo_channels)]
+        match scope:
+            case Scope.BANK:
+                return _cat(self.bank[: _bits(self.organisation.banks)], pseudo_channel)
+            case Scope.BANK_GROUP:
+                return _cat(self.bank[: _bits(self.organisation.bank_groups)], pseudo_channel)
+            case Scope.PSEUDO_CHANNEL:
+                return _cat(pseudo_channel)
+            case Scope.CHANNEL:
+                return Const(0, 0)
+
+
+class _Stamps:
+    """The storage of one `Stamp`: a small memory, or a register where the scope has one member."""
+
+    def __init__(self, m: Module, name: str, *, depth: int, width: int) -> None:
+        self._m, self._depth, self._name = m, depth, name
+        if depth > 1:
+            m.submodules[name] = self._memory = memory.Memory(shape=unsigned(width), depth=depth, init=[])
+        else:
+            self._register = Signal(width, name=name)
+
+    def read(self, key: Value) -> Value:
+        """The word of `key` as it was before this cycle."""
+        if self._depth == 1:
+            return self._register
+        port = self._memory.read_port(domain="comb")
+        self._m.d.comb += port.addr.eq(key)
+        return port.data
+
+    def write(self, key: Value, data: Value, enable: Value) -> None:
+        """Set the word of `key` at the end of this cycle."""
+        if self._depth == 1:
+            with self._m.If(enable):
+                self._m.d.sync += self._register.eq(data)
+        else:
+            port = self._memory.write_port()
+            self._m.d.comb += [port.en.eq(enable), port.addr.eq(key), port.data.eq(data)]
 
 
 class Checker(wiring.Component):
@@ -227,24 +180,33 @@ class Checker(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        checks = _checks(self._timing)
-        # Times start late enough for the initial stamp 0 to be long ago.
-        start = max(check.cycles for check in checks) + self._timing.activate_slots
+        comparisons = checks(self._timing)
+        # Time starts late enough for the initial stamp 0 to be long ago.
+        start = max(check.cycles for check in comparisons) + self._timing.activate_slots
         now = Signal(_TIME_WIDTH, init=start)
         m.d.sync += now.eq(now + 1)
 
-        broken: dict[_Order, dict[str, list[Value]]] = {order: defaultdict(list) for order in _Order}
-        places = self._places(m, broken)
-        for check, value in self._timing_rules(m, checks, places, now):
-            broken[_order(check.after)][check.name].append(value)
-        self._state_rules(m, places, broken)
-        self._refresh_rule(m, places, broken)
-        for order, place in places.items():
-            m.d.comb += place.broken.eq(Cat(Cat(broken[order][name]).any() for name in self._rules))
+        places = self._places(m)
+        for index, stamp in enumerate(dict.fromkeys(check.stamp for check in comparisons)):
+            self._timing_rules(m, index, stamp, [c for c in comparisons if c.stamp == stamp], places, now)
+        self._state_rules(m, places)
+        self._refresh_rule(m, places)
         self._report(m, places, now, start)
         return m
 
-    def _places(self, m: Module, broken: dict[_Order, dict[str, list[Value]]]) -> dict[_Order, _Place]:
+    def _place(
+        self, active: dict[Command, Value], pseudo_channel: Value, bank: Value, lag: int = 0
+    ) -> _Place:
+        return _Place(
+            organisation=self._organisation,
+            active=active,
+            pseudo_channel=pseudo_channel,
+            bank=bank,
+            broken=defaultdict(list),
+            lag=lag,
+        )
+
+    def _places(self, m: Module) -> dict[Order, _Place]:
         """Decode both buses; delay ACT to its last slot."""
         row, column, organisation = self.row, self.column, self._organisation
         lag = self._timing.activate_slots - 1
@@ -265,176 +227,135 @@ class Checker(wiring.Component):
             & ~beyond(column.bank, organisation.banks)
             & ~beyond(column.column, organisation.columns)
         )
-        broken[_Order.ROW]["undefined command"].append((row.op != RowOp.NOP) & ~row_defined)
-        broken[_Order.COLUMN]["undefined command"].append((column.op != ColumnOp.NOP) & ~column_defined)
-
-        slot = Cat((row.op == RowOp.ACTIVATE) & row_defined, row.pseudo_channel, row.bank)
+        slot = _cat((row.op == RowOp.ACTIVATE) & row_defined, row.pseudo_channel, row.bank)
         for index in range(lag):
             delayed = Signal(len(slot), name=f"activate_slot_{index + 1}")
             m.d.sync += delayed.eq(slot)
             slot = delayed
-        count = len(self._rules)
-        return {
-            _Order.COLUMN: _Place(
-                active={command: (column.op == op) & column_defined for op, command in _COLUMN_OPS.items()},
-                pseudo_channel=column.pseudo_channel,
-                bank=column.bank,
-                broken=Signal(count, name="broken_column"),
+        places = {
+            Order.COLUMN: self._place(
+                {command: (column.op == op) & column_defined for op, command in _COLUMN_OPS.items()},
+                column.pseudo_channel,
+                column.bank,
             ),
-            _Order.ACTIVATE: _Place(
-                active={Command.ACT: slot[0]},
-                pseudo_channel=slot[1:2],
-                bank=slot[2:],
-                broken=Signal(count, name="broken_activate"),
-                lag=lag,
-            ),
-            _Order.ROW: _Place(
-                active={
+            Order.ACTIVATE: self._place({Command.ACT: _cat(slot[0])}, _cat(slot[1:2]), _cat(slot[2:]), lag),
+            Order.ROW: self._place(
+                {
                     command: (row.op == op) & row_defined
                     for op, command in _ROW_OPS.items()
                     if command is not Command.ACT
                 },
-                pseudo_channel=row.pseudo_channel,
-                bank=Mux(all_banks, 0, row.bank),
-                broken=Signal(count, name="broken_row"),
+                row.pseudo_channel,
+                Mux(all_banks, 0, row.bank),
             ),
         }
+        places[Order.COLUMN].broken["undefined command"].append((column.op != ColumnOp.NOP) & ~column_defined)
+        places[Order.ROW].broken["undefined command"].append((row.op != RowOp.NOP) & ~row_defined)
+        return places
 
     def _timing_rules(
-        self, m: Module, checks: list[_Check], places: dict[_Order, _Place], now: Signal
-    ) -> list[tuple[_Check, Value]]:
-        """Keep the stamps and compare; every stamp is written once and read once for each place."""
-        distances: dict[tuple[_Stamp, _Order], Value] = {}
-        for index, stamp in enumerate(dict.fromkeys(check.stamp for check in checks)):
-            writer = places[stamp.order]
-            write_key = writer.key(stamp.scope, self._organisation)
-            width = _TIME_WIDTH * stamp.window
-            enable = Signal(name=f"stamp_{index}_enable")
-            m.d.comb += enable.eq(writer.any(stamp.commands))
-            words = memory.Memory(shape=unsigned(width), depth=1 << len(write_key), init=[])
-            register = Signal(width, name=f"stamp_{index}")
-            if len(write_key):
-                m.submodules[f"stamp_{index}"] = words
-
-            def read(key: Value, words: memory.Memory = words, register: Signal = register) -> Value:
-                if not len(key):
-                    return register
-                port = words.read_port(domain="comb")
-                m.d.comb += port.addr.eq(key)
-                return port.data
-
-            data = now if stamp.window == 1 else Cat(now, read(write_key))[:width]
-            if len(write_key):
-                port = words.write_port()
-                m.d.comb += [port.en.eq(enable), port.addr.eq(write_key), port.data.eq(data)]
-            else:
-                with m.If(enable):
-                    m.d.sync += register.eq(data)
-
-            for order in sorted({_order(check.after) for check in checks if check.stamp == stamp}):
-                key = places[order].key(stamp.scope, self._organisation)
-                word = read(key)
-                oldest = word[-_TIME_WIDTH:]
-                if stamp.order < order:
-                    same_cycle = enable & (write_key == key if len(key) else 1)
-                    oldest = Mux(same_cycle, Cat(now, word)[width - _TIME_WIDTH : width], oldest)
-                distance = Signal(_TIME_WIDTH, name=f"stamp_{index}_to_{order.name.lower()}")
-                m.d.comb += distance.eq(now - oldest)
-                distances[stamp, order] = distance
-        return [
-            (
-                check,
-                places[_order(check.after)].active[check.after]
-                & (distances[check.stamp, _order(check.after)] < check.cycles),
-            )
-            for check in checks
-        ]
-
-    def _state_rules(
-        self, m: Module, places: dict[_Order, _Place], broken: dict[_Order, dict[str, list[Value]]]
+        self,
+        m: Module,
+        index: int,
+        stamp: Stamp,
+        comparisons: list[Check],
+        places: dict[Order, _Place],
+        now: Signal,
     ) -> None:
+        """Keep one stamp and compare with it all that count from it."""
+        writer = places[stamp.order]
+        key = writer.key(stamp.scope)
+        width = _TIME_WIDTH * stamp.window
+        stamps = _Stamps(m, f"stamp_{index}", depth=1 << len(key), width=width)
+        enable = Signal(name=f"stamp_{index}_enable")
+        m.d.comb += enable.eq(writer.any(stamp.commands))
+        stamps.write(key, _cat(_cat(now, stamps.read(key))[:width]), enable)
+
+        for order in sorted({Order.of(check.after) for check in comparisons}):
+            place = places[order]
+            word = stamps.read(place.key(stamp.scope))
+            oldest = word[-_TIME_WIDTH:]
+            if stamp.order < order:
+                # The earlier command may be of this very cycle.
+                same = enable & (key == place.key(stamp.scope)) if len(key) else enable
+                oldest = Mux(same, _cat(now, word)[width - _TIME_WIDTH : width], oldest)
+            distance = Signal(_TIME_WIDTH, name=f"stamp_{index}_to_{order.name.lower()}")
+            m.d.comb += distance.eq(now - oldest)
+            for check in comparisons:
+                if Order.of(check.after) == order:
+                    place.broken[check.name].append(place.active[check.after] & (distance < check.cycles))
+
+    def _state_rules(self, m: Module, places: dict[Order, _Place]) -> None:
         """Follow which banks are open through the cycle: column command, ACT, other row command."""
-        organisation = self._organisation
-        column, activate, row = places[_Order.COLUMN], places[_Order.ACTIVATE], places[_Order.ROW]
-        banks = organisation.banks
-        opened = Signal(organisation.pseudo_channels * banks)
+        column, activate, row = places[Order.COLUMN], places[Order.ACTIVATE], places[Order.ROW]
+        banks = self._organisation.banks
+        opened = Signal(self._organisation.pseudo_channels * banks)
         after_column, after_activate = Signal.like(opened), Signal.like(opened)
 
         def one(place: _Place, enable: Value) -> Value:
-            return (enable << place.key(Scope.BANK, organisation))[: len(opened)]
+            return _cat((enable << place.key(Scope.BANK))[: len(opened)])
 
         def every(place: _Place, enable: Value) -> Value:
-            key = place.key(Scope.PSEUDO_CHANNEL, organisation)
-            return Cat((enable & (key == index)).replicate(banks) for index in range(len(opened) // banks))
+            key = place.key(Scope.PSEUDO_CHANNEL)
+            return _cat(*((enable & (key == i)).replicate(banks) for i in range(len(opened) // banks)))
 
-        auto = column.any(frozenset({Command.RDA, Command.WRA}))
         m.d.comb += [
-            after_column.eq(opened & ~one(column, auto)),
+            after_column.eq(opened & ~one(column, column.any(frozenset({Command.RDA, Command.WRA})))),
             after_activate.eq(after_column | one(activate, activate.active[Command.ACT])),
         ]
         m.d.sync += opened.eq(
             after_activate & ~one(row, row.active[Command.PRE]) & ~every(row, row.active[Command.PREA])
         )
-        broken[_Order.COLUMN]["RD or WR to a closed bank"].append(
-            column.any(COLUMN_COMMANDS) & ~opened.bit_select(column.key(Scope.BANK, organisation), 1)
+        column.broken["RD or WR to a closed bank"].append(
+            column.any(COLUMN_COMMANDS) & ~Value.cast(opened.bit_select(column.key(Scope.BANK), 1))
         )
-        broken[_Order.ACTIVATE]["ACT to an open bank"].append(
-            activate.active[Command.ACT] & after_column.bit_select(activate.key(Scope.BANK, organisation), 1)
+        activate.broken["ACT to an open bank"].append(
+            activate.active[Command.ACT] & after_column.bit_select(activate.key(Scope.BANK), 1)
         )
-        broken[_Order.ROW]["REFab with an open bank"].append(
+        row.broken["REFab with an open bank"].append(
             (after_activate & every(row, row.active[Command.REFAB])).any()
         )
 
-    def _refresh_rule(
-        self, m: Module, places: dict[_Order, _Place], broken: dict[_Order, dict[str, list[Value]]]
-    ) -> None:
-        """Count the cycles since each pseudo channel's last REFab, and report once for every limit passed."""
+    def _refresh_rule(self, m: Module, places: dict[Order, _Place]) -> None:
+        """Count the cycles since each pseudo channel's last REFab; report once for every limit passed."""
         limit = REFRESH_LIMIT * self._timing["tREFI"]
-        row = places[_Order.ROW]
+        row = places[Order.ROW]
         overdue = Signal(self._organisation.pseudo_channels)
-        for index in range(self._organisation.pseudo_channels):
+        for index in range(len(overdue)):
             age = Signal(range(limit + 2), name=f"refresh_age_{index}")
             m.d.comb += overdue[index].eq(self.refresh_enable & (age == limit + 1))
-            refreshed = row.active[Command.REFAB] & (
-                row.key(Scope.PSEUDO_CHANNEL, self._organisation) == index
-            )
+            refreshed = row.active[Command.REFAB] & (row.key(Scope.PSEUDO_CHANNEL) == index)
             with m.If(~self.refresh_enable):
                 m.d.sync += age.eq(0)
             with m.Elif(refreshed | overdue[index]):
                 m.d.sync += age.eq(1)
             with m.Else():
                 m.d.sync += age.eq(age + 1)
-        broken[_Order.REFRESH]["refresh overdue"].append(overdue.any())
-        places[_Order.REFRESH] = _Place(
-            active={},
-            pseudo_channel=~overdue[0],
-            bank=Const(0, 6),
-            broken=Signal(len(self._rules), name="broken_refresh"),
-        )
+        places[Order.REFRESH] = self._place({}, ~Value.cast(overdue[0]), Const(0, 6))
+        places[Order.REFRESH].broken["refresh overdue"].append(overdue.any())
 
-    def _report(self, m: Module, places: dict[_Order, _Place], now: Signal, start: int) -> None:
-        broken = Signal(len(self._rules))
-        reported = Signal.like(broken)
-        m.d.comb += broken.eq(
-            places[_Order.COLUMN].broken
-            | places[_Order.ACTIVATE].broken
-            | places[_Order.ROW].broken
-            | places[_Order.REFRESH].broken
-        )
-        m.d.sync += [
-            self.violation.eq(broken.any()),
-            self.broken.eq(broken),
-            self.seen.eq(self.seen | broken),
-        ]
-        for order in reversed(_Order):
+    def _report(self, m: Module, places: dict[Order, _Place], now: Signal, start: int) -> None:
+        """Choose what to show of the cycle, and remember it all."""
+        shown = Signal(len(self._rules))
+        vectors: list[Signal] = []
+        for order in reversed(Order):
             place = places[order]
-            with m.If(place.broken.any()):
-                m.d.comb += reported.eq(place.broken)
+            vector = Signal(len(self._rules), name=f"broken_{order.name.lower()}")
+            m.d.comb += vector.eq(_cat(*(_cat(*place.broken[name]).any() for name in self._rules)))
+            with m.If(vector.any()):
+                m.d.comb += shown.eq(vector)
                 m.d.sync += [
                     self.pseudo_channel.eq(place.pseudo_channel),
                     self.bank.eq(place.bank),
                     self.cycle.eq(now - (start + place.lag)),
                 ]
+            vectors.append(vector)
+        broken = reduce(or_, vectors)
+        m.d.sync += [
+            self.violation.eq(broken.any()),
+            self.broken.eq(broken),
+            self.seen.eq(self.seen | broken),
+        ]
         for index in reversed(range(len(self._rules))):
-            with m.If(reported[index]):
+            with m.If(shown[index]):
                 m.d.sync += self.rule.eq(index)
