@@ -240,50 +240,55 @@ class HostPort(wiring.Component):
             (answer.payload.status != MemoryStatus.OK) & (answer.payload.status != MemoryStatus.CORRECTED)
         )
 
-        # The request is held until the response is taken, so `address` stays while an access is under way.
+        # Read data of a window comes after its request has been let go: `lane` remembers which word.
+        lane = Signal(3)
+        with m.If(request.valid & request.ready):
+            m.d.sync += lane.eq(word)
+        result = Signal(32)
+        result_error = Signal()
+
         with m.FSM():
             with m.State("REQUEST"):
                 with m.If(request.valid):
                     with m.If(in_register):
-                        m.d.comb += register_write.eq(write & strobe.all() & response.ready)
-                        m.d.comb += [
-                            response.valid.eq(1),
-                            response.payload.data.eq(register_data),
-                            response.payload.error.eq(write & ~strobe.all()),
-                            request.ready.eq(response.ready),
-                        ]
+                        m.d.comb += [request.ready.eq(1), register_write.eq(write & strobe.all())]
+                        m.d.sync += [result.eq(register_data), result_error.eq(write & ~strobe.all())]
+                        m.next = "ANSWER"
                     with m.Elif(batch.busy | ~(in_scratchpad | in_memory)):
-                        m.d.comb += [
-                            response.valid.eq(1),
-                            response.payload.error.eq(1),
-                            request.ready.eq(response.ready),
-                        ]
+                        m.d.comb += request.ready.eq(1)
+                        m.d.sync += [result.eq(0), result_error.eq(1)]
+                        m.next = "ANSWER"
                     with m.Elif(in_scratchpad):
-                        m.d.comb += scratchpad.valid.eq(1)
+                        m.d.comb += [scratchpad.valid.eq(1), request.ready.eq(scratchpad.ready)]
                         with m.If(scratchpad.ready):
                             m.next = "SCRATCHPAD"
                     with m.Else():
-                        m.d.comb += memory.valid.eq(1)
+                        m.d.comb += [memory.valid.eq(1), request.ready.eq(memory.ready)]
                         with m.If(memory.ready):
                             m.next = "MEMORY"
-            with m.State("SCRATCHPAD"):
-                # Read data is there for this one cycle; the subordinate's response slot is free, because
-                # it has one transaction at a time.
+            with m.State("ANSWER"):
                 m.d.comb += [
                     response.valid.eq(1),
-                    response.payload.data.eq(self.scratchpad.read_data.word_select(word, 32)),
-                    request.ready.eq(1),
+                    response.payload.data.eq(result),
+                    response.payload.error.eq(result_error),
+                ]
+                with m.If(response.ready):
+                    m.next = "REQUEST"
+            with m.State("SCRATCHPAD"):
+                # Read data is there for this one cycle, and the subordinate takes an answer in every
+                # cycle after it handed the request on.
+                m.d.comb += [
+                    response.valid.eq(1),
+                    response.payload.data.eq(self.scratchpad.read_data.word_select(lane, 32)),
                 ]
                 m.next = "REQUEST"
             with m.State("MEMORY"):
-                with m.If(answer.valid):
-                    m.d.comb += [
-                        response.valid.eq(1),
-                        response.payload.data.eq(answer.payload.data.word_select(word, 32)),
-                        response.payload.error.eq(failed),
-                        request.ready.eq(response.ready),
-                        answer.ready.eq(response.ready),
-                    ]
-                    with m.If(response.ready):
-                        m.next = "REQUEST"
+                m.d.comb += [
+                    response.valid.eq(answer.valid),
+                    response.payload.data.eq(answer.payload.data.word_select(lane, 32)),
+                    response.payload.error.eq(failed),
+                    answer.ready.eq(response.ready),
+                ]
+                with m.If(answer.valid & response.ready):
+                    m.next = "REQUEST"
         return m

@@ -1,0 +1,254 @@
+"""The HostPort over AXI4-Lite, with scratchpad, memory and Sequencer mocked."""
+
+import pytest
+from amaranth.sim import Simulator
+
+from hdl.config import DesignConfig
+from hdl.hostport import HostPort
+from hdl.layouts import MemoryStatus
+from hdl.registers import ID_VALUE, MEMORY_WINDOW, REGISTER_BY_NAME, REGISTERS, SCRATCHPAD_WINDOW
+
+CONFIG = DesignConfig()
+OKAY, SLVERR = 0, 2
+
+
+class Host:
+    """AXI4-Lite reads and writes, one at a time, and the neighbours of the port."""
+
+    def __init__(self, body):
+        self.dut = HostPort(CONFIG)
+        self.scratchpad = {}
+        self.memory = {}
+        self.memory_status = MemoryStatus.OK
+        self.pulses = []
+        simulator = Simulator(self.dut)
+        simulator.add_clock(1e-9)
+        simulator.add_testbench(self._scratchpad, background=True)
+        simulator.add_testbench(self._memory, background=True)
+        simulator.add_testbench(self._settings, background=True)
+
+        async def main(ctx):
+            self.ctx = ctx
+            await body(self)
+
+        simulator.add_testbench(main)
+        simulator.run()
+
+    async def read(self, address):
+        axi, ctx = self.dut.axi, self.ctx
+        ctx.set(axi.araddr, address)
+        ctx.set(axi.arvalid, 1)
+        await ctx.tick().until(axi.arready)
+        ctx.set(axi.arvalid, 0)
+        ctx.set(axi.rready, 1)
+        data, response = (await ctx.tick().sample(axi.rdata, axi.rresp).until(axi.rvalid))[-2:]
+        ctx.set(axi.rready, 0)
+        return data, response.value
+
+    async def write(self, address, data, strobe=0xF):
+        axi, ctx = self.dut.axi, self.ctx
+        ctx.set(axi.awaddr, address)
+        ctx.set(axi.awvalid, 1)
+        ctx.set(axi.wdata, data)
+        ctx.set(axi.wstrb, strobe)
+        ctx.set(axi.wvalid, 1)
+        await ctx.tick().until(axi.awready & axi.wready)
+        ctx.set(axi.awvalid, 0)
+        ctx.set(axi.wvalid, 0)
+        ctx.set(axi.bready, 1)
+        (response,) = (await ctx.tick().sample(axi.bresp).until(axi.bvalid))[-1:]
+        ctx.set(axi.bready, 0)
+        return response.value
+
+    async def _scratchpad(self, ctx):
+        port = self.dut.scratchpad
+        ctx.set(port.request.ready, 1)
+        while True:
+            *_, valid, request = await ctx.tick().sample(port.request.valid, port.request.payload)
+            ctx.set(port.read_valid, 0)
+            ctx.set(port.read_data, 0xDEAD)
+            if valid and request.write:
+                _masked(self.scratchpad, request)
+            elif valid:
+                ctx.set(port.read_valid, 1)
+                ctx.set(port.read_data, self.scratchpad.get(request.address, 0))
+
+    async def _memory(self, ctx):
+        # Loops of plain ticks: an `until` that is still waiting when the simulation ends warns.
+        port = self.dut.memory
+        answer_at, now, request = None, 0, None
+        while True:
+            due = answer_at is not None and answer_at <= now
+            ctx.set(port.request.ready, answer_at is None)
+            ctx.set(port.response.valid, due)
+            *_, valid, offered, taken = await ctx.tick().sample(
+                port.request.valid, port.request.payload, port.response.ready
+            )
+            now += 1
+            if answer_at is None and valid:
+                request, answer_at = offered, now + 30
+                if request.write:
+                    _masked(self.memory, request)
+                answer = {"data": self.memory.get(request.address, 0), "status": self.memory_status,
+                          "write": request.write}  # fmt: skip
+                ctx.set(port.response.payload, answer)
+            elif due and taken:
+                answer_at = None
+
+    async def _settings(self, ctx):
+        settings, batch = self.dut.settings, self.dut.batch
+        while True:
+            *_, program, context, start, clear = await ctx.tick().sample(
+                settings.program_write.enable, settings.context_write.enable, batch.start,
+                settings.clear_counters,
+            )  # fmt: skip
+            if program:
+                words = settings.program_write
+                self.pulses.append(("program", ctx.get(words.index), ctx.get(words.word)))
+            if context:
+                w = settings.context_write
+                self.pulses.append(("context", *(ctx.get(getattr(w, f)) for f in
+                                    ("index", "base", "limit", "writable"))))  # fmt: skip
+            if start:
+                self.pulses.append(("start",))
+            if clear:
+                self.pulses.append(("clear",))
+
+
+def _masked(store, request):
+    mask = sum(0xFF << 8 * i for i in range(32) if request.mask >> i & 1)
+    store[request.address] = store.get(request.address, 0) & ~mask | request.data & mask
+
+
+def offset(name):
+    return REGISTER_BY_NAME[name].offset
+
+
+def test_constants_say_what_the_design_is():
+    async def body(host):
+        assert await host.read(offset("ID")) == (ID_VALUE, OKAY)
+        assert await host.read(offset("CONFIG_HASH")) == (CONFIG.hash, OKAY)
+        assert await host.read(offset("CONTEXTS")) == (16, OKAY)
+        assert await host.read(offset("CLOCK_PS")) == (1000, OKAY)
+        assert await host.read(offset("MEMORY_ATOMS")) == (1 << 24, OKAY)
+
+    Host(body)
+
+
+def test_every_register_resets_to_what_the_map_says_and_keeps_what_is_written():
+    widths = {"INTERRUPT_ENABLE": 1, "REFRESH_ENABLE": 1, "CONTEXT_WRITE": 1, "PROGRAM_INDEX": 6,
+              "CONTEXT_INDEX": 6} | {
+        name: 16 for name in ("COMMAND_BASE", "COMMAND_COUNT", "COMPLETION_BASE", "COMPLETION_SIZE",
+                              "LINK_LATENCY_UP", "LINK_LATENCY_DOWN", "LINK_BYTES_PER_CYCLE")
+    }  # fmt: skip
+
+    async def body(host):
+        for register in REGISTERS:
+            if register.access == "rw":
+                assert await host.read(register.offset) == (register.reset, OKAY), register.name
+        for number, register in enumerate(REGISTERS):
+            if register.access == "rw" and register.name != "INTERRUPT_PENDING":
+                value = 0x9E3779B9 * (number + 1) & 0xFFFFFFFF
+                assert await host.write(register.offset, value) == OKAY
+                kept = value & (1 << widths.get(register.name, 32)) - 1
+                if register.name == "MEMORY_PAGE":
+                    kept = value >> 18 << 18
+                assert await host.read(register.offset) == (kept, OKAY), register.name
+
+    Host(body)
+
+
+def test_a_program_word_and_a_context_are_written_whole():
+    async def body(host):
+        for name, value in (("PROGRAM_INDEX", 9), ("PROGRAM_WORD0", 1), ("PROGRAM_WORD1", 2),
+                            ("PROGRAM_WORD2", 3), ("PROGRAM_WORD3", 4), ("CONTEXT_INDEX", 5),
+                            ("CONTEXT_BASE", 100), ("CONTEXT_LIMIT", 200), ("CONTEXT_WRITE", 1),
+                            ("CONTEXT_BUDGET", 77)):  # fmt: skip
+            await host.write(offset(name), value)
+        assert host.pulses == [
+            ("program", 9, 4 << 96 | 3 << 64 | 2 << 32 | 1),
+            ("context", 5, 100, 200, 1),
+        ]
+
+    Host(body)
+
+
+def test_the_scratchpad_window_writes_the_strobed_bytes_of_one_word():
+    async def body(host):
+        for word in range(8):
+            assert await host.write(SCRATCHPAD_WINDOW + 32 * 3 + 4 * word, 0x11111111 * (word + 1)) == OKAY
+        await host.write(SCRATCHPAD_WINDOW + 32 * 3 + 4, 0xAABBCCDD, strobe=0b0101)
+        assert await host.read(SCRATCHPAD_WINDOW + 32 * 3 + 4) == (0x22BB22DD, OKAY)
+        assert await host.read(SCRATCHPAD_WINDOW + 32 * 3 + 28) == (0x88888888, OKAY)
+        assert list(host.scratchpad) == [3]
+
+    Host(body)
+
+
+def test_the_memory_window_follows_its_page():
+    async def body(host):
+        await host.write(offset("MEMORY_PAGE"), 5 << 18)
+        await host.write(MEMORY_WINDOW + 32 * 2 + 8, 0x12345678)
+        assert await host.read(MEMORY_WINDOW + 32 * 2 + 8) == (0x12345678, OKAY)
+        assert list(host.memory) == [5 << 13 | 2]
+
+    Host(body)
+
+
+@pytest.mark.parametrize("status", [MemoryStatus.POISONED, MemoryStatus.OUT_OF_RANGE])
+def test_a_failed_memory_access_is_an_error(status):
+    async def body(host):
+        host.memory_status = status
+        assert (await host.read(MEMORY_WINDOW))[1] == SLVERR
+
+    Host(body)
+
+
+def test_unmapped_addresses_and_partial_register_writes_are_errors_without_effect():
+    async def body(host):
+        assert (await host.read(4 * len(REGISTERS)))[1] == SLVERR
+        assert (await host.read(SCRATCHPAD_WINDOW + 32 * CONFIG.scratchpad.atoms))[1] == SLVERR
+        assert await host.write(offset("START"), 1, strobe=0b0111) == SLVERR
+        assert host.pulses == []
+
+    Host(body)
+
+
+def test_while_a_batch_runs_registers_answer_and_windows_do_not():
+    async def body(host):
+        host.ctx.set(host.dut.batch.busy, 1)
+        assert await host.read(offset("STATUS")) == (1, OKAY)
+        assert (await host.read(SCRATCHPAD_WINDOW))[1] == SLVERR
+        assert await host.write(MEMORY_WINDOW, 1) == SLVERR
+        assert host.scratchpad == {} and host.memory == {}
+
+    Host(body)
+
+
+def test_the_interrupt_is_raised_when_enabled_and_cleared_by_writing_one():
+    async def body(host):
+        ctx, dut = host.ctx, host.dut
+        ctx.set(dut.batch.done, 1)
+        await ctx.tick()
+        ctx.set(dut.batch.done, 0)
+        assert not ctx.get(dut.interrupt)
+        await host.write(offset("INTERRUPT_ENABLE"), 1)
+        assert ctx.get(dut.interrupt)
+        assert await host.read(offset("INTERRUPT_PENDING")) == (1, OKAY)
+        await host.write(offset("INTERRUPT_PENDING"), 0)
+        assert ctx.get(dut.interrupt)
+        await host.write(offset("INTERRUPT_PENDING"), 1)
+        assert not ctx.get(dut.interrupt)
+
+    Host(body)
+
+
+def test_start_and_clear_are_pulses():
+    async def body(host):
+        await host.write(offset("START"), 1)
+        await host.write(offset("START"), 0)
+        await host.write(offset("RESET_COUNTERS"), 1)
+        assert host.pulses == [("start",), ("clear",)]
+        assert (await host.read(offset("START")))[0] == 0
+
+    Host(body)
