@@ -1,0 +1,29 @@
+// The memory's contents in simulation: a sparse store of 32-byte atoms, and which store the design sees.
+
+#pragma once
+
+#include <cstdint>
+
+struct clew_store;
+
+extern "C" {
+
+// An empty store: every atom reads as zero. It costs what is written to it.
+clew_store *clew_store_create();
+
+// Frees `store`. If it was selected in this thread, the thread's own default store is seen again.
+void clew_store_destroy(clew_store *store);
+
+// Makes `store` the one that the design's accesses from this thread reach. Null: the thread's default store.
+void clew_store_select(clew_store *store);
+
+// The store that the design's accesses from this thread reach.
+clew_store *clew_store_current();
+
+// Forgets everything in `store`.
+void clew_store_clear(clew_store *store);
+
+// Backdoor: copies `count` atoms of eight 32-bit words to or from index `first` on.
+void clew_store_load(clew_store *store, uint64_t first, uint64_t count, const uint32_t *atoms);
+void clew_store_fetch(const clew_store *store, uint64_t first, uint64_t count, uint32_t *atoms);
+}
