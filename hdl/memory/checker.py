@@ -18,8 +18,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -63,7 +64,7 @@ class ColumnMonitor(wiring.Signature):
         super().__init__({"op": Out(ColumnOp), "pseudo_channel": Out(1), "bank": Out(6), "column": Out(6)})
 
 
-def _cat(*values: ValueLike) -> Value:
+def _cat(*values: Any) -> Value:
     return Value.cast(Cat(*values))
 
 
