@@ -1,0 +1,275 @@
+"""Where records live: address ranges of searches, the layout of a tree in one, and the host's mirror of it.
+
+Addresses are atom addresses. Atom 0 is null and never given out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.trace.events import Node
+
+from .commands import FULL_MASK, Atoms
+from .errors import InputError
+from .records import (
+    CANDIDATE,
+    CHILD,
+    DEAD_BIT,
+    DEPTH,
+    NO_SCORE,
+    PARENT,
+    SCORE,
+    SIBLING,
+    STATE_LENGTH,
+    UNTRIED,
+    UNTRIED_MAX,
+    BitField,
+    order_preserving,
+)
+
+__all__ = [
+    "LAYOUTS",
+    "STATE_BLOCK_BYTES",
+    "AddressSpace",
+    "CreationOrder",
+    "Layout",
+    "MemoryFull",
+    "TreeImage",
+    "WriteRun",
+    "layout_named",
+]
+
+#: Bytes of search state that one block holds; a node's state length counts these.
+STATE_BLOCK_BYTES = 256
+
+
+class MemoryFull(InputError):
+    """A tree does not fit in the memory."""
+
+
+class Layout(Protocol):
+    """A policy that says where each node of a tree lives, relative to the first atom of its range."""
+
+    name: str
+
+    def place(self, nodes: Sequence[Node]) -> tuple[NDArray[np.int64], int]:
+        """The offset of every node by id (distinct, from 0), and the number of atoms they span."""
+        ...
+
+
+class CreationOrder:
+    """Layout policy: nodes lie one after another in the order in which the search made them."""
+
+    name = "creation"
+
+    def place(self, nodes: Sequence[Node]) -> tuple[NDArray[np.int64], int]:
+        """Offset = id: ids are dense in order of creation."""
+        return np.arange(len(nodes), dtype=np.int64), len(nodes)
+
+
+#: Every layout policy by name.
+LAYOUTS: dict[str, Layout] = {policy.name: policy for policy in (CreationOrder(),)}
+
+
+def layout_named(name: str) -> Layout:
+    """The layout policy called `name`. Raises InputError that lists the known names."""
+    try:
+        return LAYOUTS[name]
+    except KeyError:
+        raise InputError(f"unknown layout {name!r}: expected one of {', '.join(LAYOUTS)}") from None
+
+
+class AddressSpace:
+    """Address ranges of a memory of `atoms` atoms, given out one after another and used again when free."""
+
+    def __init__(self, *, atoms: int) -> None:
+        self._atoms = atoms
+        self._cursor = 1
+        self._live: dict[int, int] = {}
+
+    def allocate(self, count: int) -> int:
+        """The first of `count` free atoms, from where the last range ended on (then from the start).
+
+        Raises MemoryFull when no free range is that long.
+        """
+        for start in (self._cursor, 1):
+            base = self._first_fit(start, count)
+            if base is not None:
+                self._live[base] = count
+                self._cursor = base + count
+                return base
+        in_use = sum(self._live.values())
+        raise MemoryFull(
+            f"needs {count} atoms of memory: expected at most {self._atoms - 1 - in_use} "
+            f"(memory of {self._atoms} atoms, {in_use} in use)"
+        )
+
+    def release(self, base: int) -> None:
+        """Give back the range that starts at `base`. Raises KeyError when none does."""
+        del self._live[base]
+
+    def _first_fit(self, start: int, count: int) -> int | None:
+        base = start
+        for live, length in sorted(self._live.items()):
+            if live + length <= base:
+                continue
+            if base + count <= live:
+                break
+            base = live + length
+        return base if base + count <= self._atoms else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteRun:
+    """Consecutive atoms that one WRITE changes under one byte mask."""
+
+    address: int
+    mask: int
+    data: Atoms
+
+
+class TreeImage:
+    """The records of one search: a mirror of its address range, and what of it memory does not have yet.
+
+    The range holds the nodes as `layout` places them, then a list area of `list_atoms` atoms for candidate
+    lists, used again by every list. Setters change the mirror and mark the changed words; `flush` returns
+    the writes that bring memory up to date.
+    """
+
+    def __init__(self, nodes: Sequence[Node], *, layout: Layout, list_atoms: int) -> None:
+        self._offsets, self._list_offset = layout.place(nodes)
+        self.size = self._list_offset + list_atoms
+        self.base = 0
+        """First atom of the range; set by `move_to` before anything is written."""
+        self.words: Atoms = np.zeros((self.size, 8), dtype=np.uint32)
+        self._dirty = np.zeros(self.size, dtype=np.uint32)
+        self._touched: set[int] = set()
+        self._last_child: dict[int, int] = {}
+
+    @property
+    def limit(self) -> int:
+        """First atom beyond the range."""
+        return self.base + self.size
+
+    def move_to(self, base: int) -> None:
+        """Put the range at `base`. Raises ValueError once a record has been made."""
+        if self.words.any():
+            raise ValueError("the image holds records: expected an empty one")
+        self.base = base
+
+    def address(self, node: int) -> int:
+        """The atom address of a node."""
+        return self.base + int(self._offsets[node])
+
+    def word(self, node: int, index: int) -> int:
+        """Word `index` of a node's record as an unsigned integer."""
+        return int(self.words[self._offsets[node], index])
+
+    # -- Changes ------------------------------------------------------------------------------------
+
+    def make_node(self, node: Node) -> None:
+        """A new record: parent, depth, state length, no score; linked last among its siblings.
+
+        Raises InputError naming the field for a depth or state length that its field cannot hold.
+        """
+        offset = int(self._offsets[node.id])
+        self.words[offset] = 0
+        self._mark(offset, range(8))
+        parent = node.parents[0] if node.parents else None
+        if parent is not None:
+            self._set(offset, PARENT, self.address(parent), "parents")
+            self._link(parent, node.id)
+        self._set(offset, DEPTH, node.depth, "depth")
+        self._set(offset, STATE_LENGTH, -(-node.state_bytes // STATE_BLOCK_BYTES), "state_bytes (blocks)")
+        self._set(offset, SCORE, NO_SCORE, "score")
+
+    def set_untried(self, node: int, count: int) -> None:
+        """The number of children left to try, saturating at the field's maximum."""
+        self._set(int(self._offsets[node]), UNTRIED, min(count, UNTRIED_MAX), "untried")
+
+    def set_score(self, node: int, score: float | None) -> None:
+        """The score; None: no score. Raises ValueError for NaN and for a value beyond float32."""
+        self._set(int(self._offsets[node]), SCORE, order_preserving(score), "score")
+
+    def set_dead(self, node: int) -> None:
+        """Mark the node dead."""
+        self._set(int(self._offsets[node]), DEAD_BIT, 1, "dead")
+
+    def put_candidates(self, candidates: Sequence[int]) -> int:
+        """Write a candidate list, linked in the order given, with sequence numbers from 0; its address.
+
+        Each record carries the score and dead bit that its node has now. The list must not be empty.
+        """
+        count = len(candidates)
+        offsets = self._offsets[list(candidates)]
+        first = self._list_offset
+        records = np.zeros((count, 8), dtype=np.uint32)
+        records[:, CANDIDATE["node"]] = self.base + offsets
+        records[:, CANDIDATE["score"]] = self.words[offsets, SCORE.word]
+        records[:, CANDIDATE["sequence"]] = np.arange(count)
+        records[:-1, CANDIDATE["next"]] = self.base + first + 1 + np.arange(count - 1)
+        dead = np.uint32(1 << DEAD_BIT.low)
+        records[:, CANDIDATE["status"]] = self.words[offsets, DEAD_BIT.word] & dead
+        self.words[first : first + count] = records
+        for offset in range(first, first + count):
+            self._mark(offset, range(8))
+        return self.base + first
+
+    def store(self, address: int, index: int, value: int) -> None:
+        """A word that a walk stored: memory has it already, so the mirror follows without a write."""
+        self.words[address - self.base, index] = value & 0xFFFFFFFF
+
+    def flush(self) -> list[WriteRun]:
+        """The writes of everything changed since the last flush, by address, consecutive equals merged."""
+        runs: list[WriteRun] = []
+        offsets = sorted(self._touched)
+        begin = 0
+        for index in range(1, len(offsets) + 1):
+            if index < len(offsets):
+                before, here = offsets[index - 1], offsets[index]
+                if here == before + 1 and self._dirty[here] == self._dirty[before]:
+                    continue
+            first, last = offsets[begin], offsets[index - 1]
+            runs.append(
+                WriteRun(
+                    address=self.base + first,
+                    mask=int(self._dirty[first]),
+                    data=self.words[first : last + 1].copy(),
+                )
+            )
+            begin = index
+        self._dirty[offsets] = 0
+        self._touched.clear()
+        return runs
+
+    # -- Inside -------------------------------------------------------------------------------------
+
+    def _link(self, parent: int, child: int) -> None:
+        before = self._last_child.get(parent)
+        self._last_child[parent] = child
+        if before is None:
+            self._set(int(self._offsets[parent]), CHILD, self.address(child), "first child")
+        else:
+            self._set(int(self._offsets[before]), SIBLING, self.address(child), "next sibling")
+
+    def _set(self, offset: int, field: BitField, value: int, name: str) -> None:
+        low = -(1 << field.width - 1) if field.signed else 0
+        high = (1 << field.width - int(field.signed)) - 1
+        if not low <= value <= high:
+            raise InputError(f"field {name} is {value}: expected {low} to {high}, what a record holds")
+        ones = (1 << field.width) - 1
+        old = int(self.words[offset, field.word])
+        self.words[offset, field.word] = old & ~(ones << field.low) | (value & ones) << field.low
+        self._mark(offset, (field.word,))
+
+    def _mark(self, offset: int, words: Iterable[int]) -> None:
+        mask = int(self._dirty[offset])
+        for word in words:
+            mask |= 0xF << 4 * word
+        self._dirty[offset] = mask & FULL_MASK
+        self._touched.add(offset)

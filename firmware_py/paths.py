@@ -1,0 +1,211 @@
+"""Off-chip path presets: published dependent-read times with citations, and the link cycles they mean.
+
+The presets are the rows of `data/off_chip_paths.csv`. A far preset sets the link's latency so that one
+isolated iteration of the far loop, in the preset's row state, takes the published time: what the loop takes
+with a link of latency 0 (`loop_floor`) is subtracted and the rest is the link's.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Literal, cast, get_args
+
+from hdl.config import DesignConfig
+from hdl.memory.timing import TimingPreset
+
+from .errors import InputError
+
+__all__ = [
+    "CONTROLLER_CYCLES",
+    "LINK_CYCLES",
+    "FarPath",
+    "OffChipPath",
+    "RowState",
+    "device_cycles",
+    "far_path",
+    "link_cycles",
+    "loop_floor",
+    "parse_paths",
+    "path_presets",
+]
+
+RowState = Literal["hit", "closed", "conflict"]
+Place = Literal["near", "far"]
+
+#: Cycles that the controller adds between its port and the command bus, both ways together.
+CONTROLLER_CYCLES = 1
+#: Cycles that a link of latency 0 adds to a request and its response together.
+LINK_CYCLES = 2
+
+_COLUMNS = (
+    "name",
+    "place",
+    "memory",
+    "row_state",
+    "published_ns",
+    "low_ns",
+    "high_ns",
+    "what",
+    "source",
+)
+_FILE = "off_chip_paths.csv"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OffChipPath:
+    """One published time of a dependent read, in ns, with what it measured and where it was published."""
+
+    name: str
+    place: Place
+    """Where the reader was: across a path (far) or beside the memory (near)."""
+    memory: str
+    """Memory preset it was measured on; `any`: bound to none."""
+    row_state: RowState
+    """State of the row that an isolated read of the measurement found."""
+    published_ns: float
+    low_ns: float
+    high_ns: float
+    what: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FarPath:
+    """A far preset turned into link cycles for one design."""
+
+    path: OffChipPath
+    floor_cycles: int
+    """The isolated far loop with a link of latency 0, in the preset's row state."""
+    latency_up: int
+    latency_down: int
+    clock_ns: float
+
+    @property
+    def isolated_cycles(self) -> int:
+        """The isolated far loop with this link, in the preset's row state."""
+        return self.floor_cycles + self.latency_up + self.latency_down
+
+
+def parse_paths(text: str, *, file: str) -> dict[str, OffChipPath]:
+    """The presets in `text`, a CSV table with the header of `data/off_chip_paths.csv`, by name.
+
+    Raises InputError naming file, line and field for a wrong header, a wrong number of fields, an empty
+    field, a name that repeats, a place or row state that is not known, a time that is not a positive
+    number, or times that are not low <= published <= high.
+    """
+    rows = csv.reader(io.StringIO(text))
+    header = next(rows, [])
+    if tuple(header) != _COLUMNS:
+        raise InputError(f"{file}: line 1: header is {','.join(header)!r}: expected {','.join(_COLUMNS)}")
+    presets: dict[str, OffChipPath] = {}
+    for row in rows:
+        where = f"{file}: line {rows.line_num}"
+        if len(row) != len(_COLUMNS):
+            raise InputError(f"{where}: {len(row)} fields: expected {len(_COLUMNS)}")
+        cells = dict(zip(_COLUMNS, row, strict=True))
+        for field, value in cells.items():
+            if not value.strip():
+                raise InputError(f"{where}: field {field} is empty: expected a value")
+        if cells["name"] in presets:
+            raise InputError(f"{where}: field name is {cells['name']!r}: expected a name not used before")
+        for field, known in (("place", get_args(Place)), ("row_state", get_args(RowState))):
+            if cells[field] not in known:
+                raise InputError(
+                    f"{where}: field {field} is {cells[field]!r}: expected one of {', '.join(known)}"
+                )
+        times = {
+            field: _time(cells[field], where=where, field=field)
+            for field in ("published_ns", "low_ns", "high_ns")
+        }
+        if not times["low_ns"] <= times["published_ns"] <= times["high_ns"]:
+            raise InputError(
+                f"{where}: field published_ns is {cells['published_ns']!r}: "
+                f"expected {cells['low_ns']} (low_ns) to {cells['high_ns']} (high_ns)"
+            )
+        presets[cells["name"]] = OffChipPath(
+            name=cells["name"],
+            place=cast(Place, cells["place"]),
+            memory=cells["memory"],
+            row_state=cast(RowState, cells["row_state"]),
+            what=cells["what"],
+            source=cells["source"],
+            **times,
+        )
+    return presets
+
+
+def _time(text: str, *, where: str, field: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise InputError(f"{where}: field {field} is {text!r}: expected a positive number of ns")
+    return value
+
+
+@cache
+def path_presets() -> dict[str, OffChipPath]:
+    """Every preset of the project's own data file by name."""
+    text = resources.files("firmware_py").joinpath("data", _FILE).read_text(encoding="utf-8")
+    return parse_paths(text, file=_FILE)
+
+
+def device_cycles(timing: TimingPreset, row_state: RowState) -> int:
+    """Cycles of one isolated read, first command on the bus to the end of the last data beat."""
+    return {"hit": timing.row_hit, "closed": timing.row_closed, "conflict": timing.row_conflict}[row_state]
+
+
+def loop_floor(config: DesignConfig, row_state: RowState) -> int:
+    """Cycles of the isolated far loop with a link of latency 0: device, controller, walker and link."""
+    return (
+        device_cycles(config.memory.timing, row_state)
+        + CONTROLLER_CYCLES
+        + config.walker.execute_stages
+        + LINK_CYCLES
+    )
+
+
+def link_cycles(path: OffChipPath, config: DesignConfig) -> FarPath:
+    """The link of `path` for the design `config`: half of the latency each way, the odd cycle down.
+
+    Raises InputError when the published time is shorter than the loop without a link.
+    """
+    clock = config.memory.timing.clock_ns
+    floor = loop_floor(config, path.row_state)
+    total = round(path.published_ns / clock) - floor
+    if total < 0:
+        raise InputError(
+            f"far preset {path.name!r} takes {path.published_ns} ns: expected at least {floor * clock} ns, "
+            f"the loop across a link of latency 0 on {config.memory.preset}"
+        )
+    return FarPath(
+        path=path, floor_cycles=floor, latency_up=total // 2, latency_down=total - total // 2, clock_ns=clock
+    )
+
+
+def far_path(name: str, config: DesignConfig) -> FarPath:
+    """The far preset called `name` as link cycles for the design `config`.
+
+    Raises InputError for an unknown name (listing the far ones), a preset of the near place, or one that
+    was measured on another memory than the design's.
+    """
+    presets = path_presets()
+    path = presets.get(name)
+    if path is None:
+        known = ", ".join(preset.name for preset in presets.values() if preset.place == "far")
+        raise InputError(f"unknown far preset {name!r}: expected one of {known}")
+    if path.place != "far":
+        raise InputError(
+            f"far preset {name!r} was measured beside the memory: expected a preset of the far place"
+        )
+    if path.memory not in ("any", config.memory.preset):
+        raise InputError(
+            f"far preset {name!r} was measured on {path.memory}: expected a preset of {config.memory.preset}"
+        )
+    return link_cycles(path, config)

@@ -1,0 +1,126 @@
+"""What a replay asks of the accelerator: one walk with its start, registers and the answer that is right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from hdl.layouts import WalkStatus
+
+__all__ = [
+    "Answer",
+    "Check",
+    "Expectation",
+    "ExpectList",
+    "ExpectNode",
+    "ExpectNothing",
+    "ExpectPath",
+    "ExpectScores",
+    "Question",
+]
+
+Check = Literal["climb", "select", "ancestor", "backup", "none"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """How a walk ended and what it yielded, as the completion ring or the golden interpreter says it."""
+
+    status: int
+    """`WalkStatus`."""
+    code: int
+    value: int
+    """Address of the current record at the end; 0 after a null pointer."""
+    registers: tuple[int, int, int]
+    """r0..r2 at the end."""
+    hops: int
+    yields: tuple[int, ...]
+
+
+class Expectation(Protocol):
+    """The answer that the trace says is right."""
+
+    def right(self, answer: Answer) -> bool:
+        """Whether `answer` is that answer."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectNothing:
+    """No answer can be derived from the trace."""
+
+    def right(self, answer: Answer) -> bool:
+        """Any answer will do."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectNode:
+    """The walk ends on the record at `address`; None: at a null pointer."""
+
+    address: int | None
+
+    def right(self, answer: Answer) -> bool:
+        """Whether the walk ended there."""
+        if self.address is None:
+            return answer.status == WalkStatus.NULL_POINTER
+        return answer.status == WalkStatus.DONE and answer.value == self.address
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectPath:
+    """The walk reads exactly `hops` records and ends at the root of the path, at a null pointer."""
+
+    hops: int
+
+    def right(self, answer: Answer) -> bool:
+        """Whether it ended so."""
+        return answer.status == WalkStatus.NULL_POINTER and answer.hops == self.hops
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectList:
+    """The walk yields exactly these values, in this order."""
+
+    values: tuple[int, ...]
+
+    def right(self, answer: Answer) -> bool:
+        """Whether it did."""
+        return answer.status == WalkStatus.DONE and answer.yields == self.values
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectScores:
+    """The walk yields members of a list with these score words in this order; equals may change places."""
+
+    scores: tuple[int, ...]
+    members: Mapping[int, tuple[int, int]]
+    """Score word, and how often it may occur, by value."""
+
+    def right(self, answer: Answer) -> bool:
+        """Whether it did."""
+        if answer.status != WalkStatus.DONE or not all(value in self.members for value in answer.yields):
+            return False
+        if any(answer.yields.count(value) > self.members[value][1] for value in set(answer.yields)):
+            return False
+        return tuple(self.members[value][0] for value in answer.yields) == self.scores
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """One walk that an event of a trace asks for."""
+
+    event: int
+    """Index of the event in its trace."""
+    check: Check
+    reason: str | None
+    """Why `check` is none."""
+    source: str | None
+    """Where the untried counts that decide it come from."""
+    program: str
+    start: int
+    registers: tuple[int, ...]
+    yields: int
+    """Values that it yields at most."""
+    expectation: Expectation
