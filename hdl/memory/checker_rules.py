@@ -91,7 +91,7 @@ def checks(timing: TimingPreset) -> list[Check]:
     channel; some bank breaks it exactly if the latest such command of the pseudo channel does. Raises
     ValueError for a windowed rule of that kind, for which this does not hold.
     """
-    befores: dict[tuple[str, Scope, Command, int, int, Order], set[Command]] = defaultdict(set)
+    befores: dict[tuple[str, Scope, Command, int, int, Order | Command], set[Command]] = defaultdict(set)
     for rule in timing.rules():
         order, scope = Order.of(rule.before), rule.scope
         if order == Order.of(rule.after) and rule.cycles <= 1:
@@ -103,7 +103,8 @@ def checks(timing: TimingPreset) -> list[Check]:
                     "expected a window of 1"
                 )
             scope = Scope.PSEUDO_CHANNEL
-        befores[rule.name, scope, rule.after, rule.cycles, rule.window, order].add(rule.before)
+        alone = rule.before if rule.window > 1 else order  # A window counts one command alone.
+        befores[rule.name, scope, rule.after, rule.cycles, rule.window, alone].add(rule.before)
     return [
         Check(
             name=name,
