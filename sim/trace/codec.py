@@ -1,0 +1,183 @@
+"""One event as one JSON object and back, checked field by field against the event classes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import types
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from .errors import FieldError, shorten
+from .events import EVENT_TYPES, Event
+
+__all__ = ["decode", "decode_line", "encode", "encode_line"]
+
+Converter = Callable[[str, Any], Any]
+
+
+def _integer(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise FieldError(name, "an integer", shorten(value))
+    return value
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FieldError(name, "a finite number", shorten(value))
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise FieldError(name, "a finite number", shorten(value))
+    return number
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise FieldError(name, "a string", shorten(value))
+    return value
+
+
+def _truth(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise FieldError(name, "true or false", shorten(value))
+    return value
+
+
+def _identifiers(name: str, value: Any) -> tuple[int, ...]:
+    if not isinstance(value, list | tuple):
+        raise FieldError(name, "a list of integers", shorten(value))
+    return tuple(_integer(f"{name}[{position}]", item) for position, item in enumerate(value))
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A value of plain JSON types without NaN or infinity."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return _number(name, value)
+    if isinstance(value, list | tuple):
+        return [_plain(f"{name}[{position}]", item) for position, item in enumerate(value)]
+    if isinstance(value, dict):
+        return {_text(name, key): _plain(f"{name}.{key}", item) for key, item in value.items()}
+    raise FieldError(name, "plain JSON types", shorten(value))
+
+
+def _object(name: str, value: Any) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise FieldError(name, "an object", shorten(value))
+    return _plain(name, value)
+
+
+def _one_of(choices: tuple[str, ...]) -> Converter:
+    def convert(name: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in choices:
+            raise FieldError(name, f"one of {', '.join(choices)}", shorten(value))
+        return value
+
+    return convert
+
+
+def _converter(annotation: Any) -> Converter:
+    """The check of a field, from its annotation in the event class."""
+    simple: dict[Any, Converter] = {int: _integer, float: _number, str: _text, bool: _truth}
+    if annotation in simple:
+        return simple[annotation]
+    origin = get_origin(annotation)
+    if origin is Literal:
+        return _one_of(get_args(annotation))
+    if origin is tuple:
+        return _identifiers
+    if origin is dict:
+        return _object
+    if origin in (Union, types.UnionType):
+        (inner,) = (item for item in get_args(annotation) if item is not type(None))
+        convert = _converter(inner)
+        return lambda name, value: None if value is None else convert(name, value)
+    raise TypeError(f"no JSON form for {annotation!r}")
+
+
+@cache
+def _fields(kind: type[Event]) -> dict[str, tuple[str, Converter, bool]]:
+    """By JSON key: the attribute, its check, and whether it must be present."""
+    hints = get_type_hints(kind)
+    fields = {}
+    for field in dataclasses.fields(kind):
+        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        fields[field.name.rstrip("_")] = (field.name, _converter(hints[field.name]), required)
+    return fields
+
+
+def decode(record: Any) -> Event:
+    """The event that a JSON object describes. Raises FieldError for whatever does not belong there."""
+    if not isinstance(record, dict):
+        raise FieldError("event", "a JSON object", shorten(record))
+    if "event" not in record:
+        raise FieldError("event", "a key `event`", f"the keys {shorten(list(record))}")
+    name = record["event"]
+    kind = EVENT_TYPES.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise FieldError("event", f"one of {', '.join(EVENT_TYPES)}", shorten(name))
+    fields = _fields(kind)
+    values: dict[str, Any] = {}
+    for key, value in record.items():
+        if key == "event":
+            continue
+        if key not in fields:
+            raise FieldError(f"{name}.{shorten(key)[1:-1]}", f"only {', '.join(fields)}", "an unknown key")
+        attribute, convert, _ = fields[key]
+        values[attribute] = convert(f"{name}.{key}", value)
+    for key, (attribute, _, required) in fields.items():
+        if required and attribute not in values:
+            raise FieldError(f"{name}.{key}", "a value", "no such key")
+    return kind(**values)
+
+
+def encode(event: Event) -> dict[str, object]:
+    """The JSON object of an event; fields that hold their default are left out. Raises FieldError."""
+    record: dict[str, object] = {"event": event.name}
+    for field in dataclasses.fields(event):
+        value = getattr(event, field.name)
+        if field.default is not dataclasses.MISSING and value == field.default:
+            continue
+        if field.default_factory is not dataclasses.MISSING and value == field.default_factory():
+            continue
+        record[field.name.rstrip("_")] = list(value) if isinstance(value, tuple) else value
+    return record
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise FieldError(repeated, "a key once", "it twice in one object")
+    return record
+
+
+def decode_line(line: bytes) -> Event:
+    """The event on one line of a file. Raises FieldError."""
+    try:
+        text = line.decode("utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise FieldError("encoding", "UTF-8", f"byte 0x{line[error.start]:02x}") from None
+    try:
+        record = json.loads(text, object_pairs_hook=_without_repeats)
+    except FieldError:
+        raise
+    except json.JSONDecodeError as error:
+        problem = f"{shorten(text)} ({error.msg} at column {error.colno})"
+        raise FieldError("JSON", "one complete JSON object", problem) from None
+    except (ValueError, RecursionError) as error:
+        raise FieldError("JSON", "one complete JSON object", f"{type(error).__name__}: {error}") from None
+    return decode(record)
+
+
+def encode_line(event: Event) -> str:
+    """One line of text, line end included, that `decode_line` reads back as an equal event."""
+    decoded = decode(encode(event))
+    return json.dumps(encode(decoded), separators=(", ", ": "), allow_nan=False) + "\n"
