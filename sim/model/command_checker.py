@@ -69,6 +69,8 @@ class Violation:
     """One broken rule."""
 
     rule: str
+    command: Command | None
+    """The command that broke it; None for an undefined or a missing command."""
     cycle: int
     """Cycle in which the command was on its bus (ACT: its first slot)."""
     pseudo_channel: int
@@ -88,7 +90,10 @@ class Report:
     rules: tuple[str, ...]
     """Names that `records["rule"]` indexes."""
     records: npt.NDArray[np.void]
-    """Fields rule, cycle, pseudo_channel, bank, earlier, required, actual; -1 stands for None."""
+    """Fields rule, command, cycle, pseudo_channel, bank, earlier, required, actual; -1 stands for None.
+
+    `command` is an index into the members of `Command`.
+    """
 
     def __len__(self) -> int:
         return len(self.records)
@@ -100,6 +105,7 @@ class Report:
             )
             yield Violation(
                 rule=self.rules[record["rule"]],
+                command=None if record["command"] < 0 else _KINDS[record["command"]],
                 cycle=int(record["cycle"]),
                 pseudo_channel=int(record["pseudo_channel"]),
                 bank=int(record["bank"]),
@@ -116,6 +122,7 @@ class Report:
 _RECORD = np.dtype(
     [
         ("rule", "<i8"),
+        ("command", "<i8"),
         ("cycle", "<i8"),
         ("pseudo_channel", "<i8"),
         ("bank", "<i8"),
@@ -173,6 +180,7 @@ class _Violations:
             return
         part = np.empty(len(at), dtype=_RECORD)
         part["rule"] = self.names.setdefault(name, len(self.names))
+        part["command"] = np.where(log.kind[at] == _UNDEFINED, -1, log.kind[at].astype(np.int64))
         part["cycle"] = log.cycle[at]
         part["pseudo_channel"] = log.pseudo_channel[at]
         part["bank"] = log.bank[at]
@@ -245,7 +253,8 @@ def _decode(
         | (~commands.of(Command.PREA, Command.REFAB) & (commands.bank >= shape.banks))
         | (log["row_or_column"] >= limits[kind])
     )
-    violations.add("undefined command", commands, np.flatnonzero(undefined))
+    nameless = _Log(**{**vars(commands), "kind": np.full_like(kind, _UNDEFINED)})
+    violations.add("undefined command", nameless, np.flatnonzero(undefined))
     commands = commands[~idle & ~undefined]
     activate = commands.of(Command.ACT)
     time = commands.cycle + activate * (timing.activate_slots - 1)
@@ -257,7 +266,7 @@ def _decode(
         cycle=commands.cycle[order],
         time=time[order],
         pseudo_channel=commands.pseudo_channel[order],
-        bank=commands.bank[order],
+        bank=np.where(commands.of(Command.PREA, Command.REFAB), 0, commands.bank)[order],
     )
 
 
@@ -371,7 +380,7 @@ def _check_refresh(
             violations.add(
                 "refresh overdue",
                 _Log(
-                    kind=zeros,
+                    kind=zeros + np.uint8(_UNDEFINED),
                     cycle=overdue,
                     time=overdue,
                     pseudo_channel=zeros + np.uint8(pseudo_channel),
