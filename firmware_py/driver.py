@@ -1,0 +1,220 @@
+"""The accelerator as a Python object: needs the register map and a transport, and nothing of a simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdl.registers import (
+    ID_VALUE,
+    MEMORY_WINDOW,
+    MEMORY_WINDOW_BYTES,
+    REGISTER_BY_NAME,
+    SCRATCHPAD_WINDOW,
+    VERSION_VALUE,
+)
+
+from .completion import Completions, parse
+from .transport.base import Transport
+
+__all__ = ["Accelerator", "BatchError", "NotAnAccelerator"]
+
+_ATOM_BYTES = 32
+_STATUS_DONE = 2
+_STATUS_ERROR = 4
+
+
+class NotAnAccelerator(RuntimeError):
+    """What answers at the transport's other end is not a Clew that this driver knows."""
+
+
+class BatchError(RuntimeError):
+    """A batch that did not end, or that the Sequencer refused."""
+
+
+class Accelerator:
+    """One Clew behind a transport. Every method blocks; settings may be changed only between batches.
+
+    The scratchpad holds two rings: commands in its first three quarters, completion records in the rest.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+        found = self.read_register("ID")
+        if found != ID_VALUE:
+            raise NotAnAccelerator(f"register ID is {found:#010x}: expected {ID_VALUE:#010x}")
+        version = self.read_register("VERSION")
+        if version >> 16 != VERSION_VALUE >> 16:
+            raise NotAnAccelerator(
+                f"interface version is {version >> 16}.{version & 0xFFFF}: "
+                f"expected {VERSION_VALUE >> 16}.x, which this driver knows"
+            )
+        self.config_hash = self.read_register("CONFIG_HASH")
+        self.clock_ns = self.read_register("CLOCK_PS") / 1000
+        self.contexts = self.read_register("CONTEXTS")
+        self.memory_atoms = self.read_register("MEMORY_ATOMS")
+        self.scratchpad_atoms = self.read_register("SCRATCHPAD_ATOMS")
+        self.completion_atoms = self.scratchpad_atoms // 4
+        self.command_atoms = self.scratchpad_atoms - self.completion_atoms
+        self.write_register("INTERRUPT_ENABLE", 1)
+        self.write_register("COMMAND_BASE", 0)
+        self.write_register("COMPLETION_BASE", self.command_atoms)
+        self.write_register("COMPLETION_SIZE", self.completion_atoms)
+
+    # -- Registers --
+
+    def read_register(self, name: str) -> int:
+        """The value of the register called `name`."""
+        return self.transport.read32(REGISTER_BY_NAME[name].offset)
+
+    def write_register(self, name: str, value: int) -> None:
+        """Writes the register called `name`. Raises ValueError when `value` is not 32 bits."""
+        if not 0 <= value < 1 << 32:
+            raise ValueError(f"register {name}: {value} does not fit: expected 32 bits")
+        self.transport.write32(REGISTER_BY_NAME[name].offset, value)
+
+    # -- Settings --
+
+    def load_program(self, words: Sequence[int], *, first: int = 0) -> None:
+        """Writes 128-bit instructions to both walkers' program memory from index `first`."""
+        if not 0 <= first <= first + len(words) <= 64:
+            raise ValueError(f"instructions {first} to {first + len(words) - 1}: expected within 0 to 63")
+        for index, word in enumerate(words, start=first):
+            if not 0 <= word < 1 << 128:
+                raise ValueError(f"instruction {index} is {word:#x}: expected 128 bits")
+            self.write_register("PROGRAM_INDEX", index)
+            for part in range(4):
+                self.write_register(f"PROGRAM_WORD{part}", word >> 32 * part & 0xFFFFFFFF)
+
+    def configure_context(
+        self, context: int, *, base: int, limit: int, writable: bool, budget: int = (1 << 24) - 1
+    ) -> None:
+        """Sets what walks in `context` may do, in both walkers.
+
+        Their window is the atoms base <= address < limit, `writable` permits stores, and a walk ends after
+        `budget` steps.
+        """
+        if not 0 <= context < self.contexts:
+            raise ValueError(f"context is {context}: expected 0 to {self.contexts - 1}")
+        if not 0 <= budget < 1 << 24:
+            raise ValueError(f"budget is {budget}: expected 24 bits")
+        self.write_register("CONTEXT_INDEX", context)
+        self.write_register("CONTEXT_BASE", base)
+        self.write_register("CONTEXT_LIMIT", limit)
+        self.write_register("CONTEXT_WRITE", int(writable))
+        self.write_register("CONTEXT_BUDGET", budget)
+
+    def set_link(self, *, latency_up: int, latency_down: int, bytes_per_cycle: int = 0) -> None:
+        """Sets the off-chip link: cycles added each way, and its width (0: a message a cycle)."""
+        for name, value in (
+            ("LINK_LATENCY_UP", latency_up),
+            ("LINK_LATENCY_DOWN", latency_down),
+            ("LINK_BYTES_PER_CYCLE", bytes_per_cycle),
+        ):
+            if not 0 <= value < 1 << 16:
+                raise ValueError(f"{name} is {value}: expected 16 bits")
+            self.write_register(name, value)
+
+    def set_refresh(self, enable: bool) -> None:
+        """Turns the memory's refresh on or off."""
+        self.write_register("REFRESH_ENABLE", int(enable))
+
+    # -- Memory --
+
+    def write_memory(self, address: int, atoms: NDArray[np.uint32]) -> None:
+        """Writes atoms (uint32, [n, 8]) to consecutive atom addresses, through the memory window."""
+        words = self._words(atoms)
+        for offset, page, window, count in self._window(address, len(words) // 8):
+            self.write_register("MEMORY_PAGE", page)
+            self.transport.write_block(window, words[8 * offset : 8 * (offset + count)])
+
+    def read_memory(self, address: int, count: int) -> NDArray[np.uint32]:
+        """The atoms (uint32, [count, 8]) at consecutive atom addresses, through the memory window."""
+        atoms = np.zeros((count, 8), dtype=np.uint32)
+        for offset, page, window, part in self._window(address, count):
+            self.write_register("MEMORY_PAGE", page)
+            atoms[offset : offset + part] = self.transport.read_block(window, 8 * part).reshape(-1, 8)
+        return atoms
+
+    def load_image(self, address: int, atoms: NDArray[np.uint32]) -> None:
+        """Puts an initial image into memory: by the transport's backdoor when it has one."""
+        backdoor = self.transport.backdoor
+        if backdoor is not None:
+            self._require_memory(address, len(atoms))
+            backdoor.load(address, self._words(atoms).reshape(-1, 8))
+        else:
+            self.write_memory(address, atoms)
+
+    @staticmethod
+    def _words(atoms: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        if atoms.ndim != 2 or atoms.shape[1] != 8:
+            raise ValueError(f"atoms have the shape {atoms.shape}: expected [n, 8]")
+        return np.ascontiguousarray(atoms, dtype=np.uint32).ravel()
+
+    def _require_memory(self, address: int, count: int) -> None:
+        if not 0 <= address <= address + count <= self.memory_atoms:
+            raise ValueError(
+                f"atoms {address} to {address + count - 1}: expected within the memory's {self.memory_atoms}"
+            )
+
+    def _window(self, address: int, count: int) -> list[tuple[int, int, int, int]]:
+        """The pages of an access: offset in it, page, byte address in the window, atoms."""
+        self._require_memory(address, count)
+        parts = []
+        offset = 0
+        while offset < count:
+            byte = (address + offset) * _ATOM_BYTES
+            within = byte % MEMORY_WINDOW_BYTES
+            part = min(count - offset, (MEMORY_WINDOW_BYTES - within) // _ATOM_BYTES)
+            parts.append((offset, byte - within, MEMORY_WINDOW + within, part))
+            offset += part
+        return parts
+
+    # -- Batches --
+
+    def run_batch(
+        self, command_atoms: NDArray[np.uint32], *, timeout_cycles: int = 1_000_000_000
+    ) -> Completions:
+        """Executes a batch of commands (uint32, [n, 8]) and returns its completion records and cycles.
+
+        Raises ValueError when the commands do not fit in their ring, BatchError when the batch has not
+        ended after `timeout_cycles`, held an undefined command, or wrote more records than there is room.
+        """
+        words = self._words(command_atoms)
+        count = len(words) // 8
+        if count > self.command_atoms:
+            raise ValueError(f"the batch has {count} atoms: expected at most the ring's {self.command_atoms}")
+        self.transport.write_block(SCRATCHPAD_WINDOW, words)
+        self.write_register("COMMAND_COUNT", count)
+        self.write_register("INTERRUPT_PENDING", 1)
+        self.write_register("START", 1)
+        if not self.transport.wait_interrupt(timeout_cycles):
+            raise BatchError(
+                f"the batch of {count} atoms has not ended after {timeout_cycles} cycles: "
+                f"STATUS is {self.read_register('STATUS'):#x}"
+            )
+        status = self.read_register("STATUS")
+        arrived = self.read_register("COMPLETION_COUNT")
+        if status & _STATUS_ERROR or not status & _STATUS_DONE:
+            raise BatchError(
+                f"the Sequencer ended the batch of {count} atoms after {arrived} completions with STATUS "
+                f"{status:#x}: expected defined commands and at most {self.completion_atoms} completions"
+            )
+        base = SCRATCHPAD_WINDOW + _ATOM_BYTES * self.command_atoms
+        atoms = self.transport.read_block(base, 8 * arrived).reshape(-1, 8)
+        return Completions(records=parse(atoms), cycles=self.read_register("BATCH_CYCLES"))
+
+    # -- Counters --
+
+    def reset_counters(self) -> None:
+        """Zeroes the cycle counter and the event counters."""
+        self.write_register("RESET_COUNTERS", 1)
+
+    def counters(self) -> dict[str, int]:
+        """The event counters by register name in lower case, and `cycles` inside batches."""
+        names = [name for name in REGISTER_BY_NAME if name.startswith("COUNT_")]
+        counts = {name.removeprefix("COUNT_").lower(): self.read_register(name) for name in names}
+        counts["cycles"] = self.read_register("CYCLES_LOW") | self.read_register("CYCLES_HIGH") << 32
+        return counts

@@ -1,0 +1,293 @@
+"""The compiled model: the design's Verilog in a shared library that Python loads and runs."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import time
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hdl.generate import verilog
+from hdl.memory.address import AddressMap
+from hdl.top import Clew
+
+from .verilator import (
+    STORAGE_SOURCES,
+    VERILATOR_FLAGS,
+    WAIVERS,
+    build_once,
+    content_key,
+    run_tool,
+    source_key,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from hdl.config import DesignConfig
+
+__all__ = [
+    "ACCESS_RECORD",
+    "COMMAND_RECORD",
+    "HOP_RECORD",
+    "BusError",
+    "CompiledModel",
+    "build_library",
+    "compile_library",
+    "design_verilog",
+]
+
+_NATIVE = Path(__file__).parent / "native"
+
+#: One command on a bus: bus is 0 row, 1 column; op is a RowOp or ColumnOp. Logged in every cycle.
+COMMAND_RECORD = np.dtype(
+    [
+        ("cycle", "<u8"),
+        ("bus", "u1"),
+        ("op", "u1"),
+        ("pseudo_channel", "u1"),
+        ("bank", "u1"),
+        ("row_or_column", "<u4"),
+    ]
+)
+#: One `HopEvent` of a walker: place is 0 near, 1 far. Logged inside batches.
+HOP_RECORD = np.dtype(
+    [
+        ("cycle", "<u8"),
+        ("address", "<u4"),
+        ("event", "u1"),
+        ("context", "u1"),
+        ("place", "u1"),
+        ("unused", "u1"),
+    ]
+)
+#: One column access: `Source`, context or number of its tag, `RowClass`, write. Logged inside batches.
+ACCESS_RECORD = np.dtype(
+    [
+        ("cycle", "<u8"),
+        ("source", "u1"),
+        ("context", "u1"),
+        ("row_class", "u1"),
+        ("write", "u1"),
+        ("unused", "<u4"),
+    ]
+)
+
+#: Names of the AXI4-Lite responses that are errors.
+_RESPONSES = {2: "SLVERR", 3: "DECERR"}
+
+
+class BusError(RuntimeError):
+    """An access of the host port that was refused or never answered."""
+
+
+def _tell(announce: Callable[[str], None] | None, text: str) -> None:
+    if announce is not None:
+        announce(text)
+
+
+def design_verilog(config: DesignConfig, *, announce: Callable[[str], None] | None = None) -> Path:
+    """The Verilog file of the top `clew` in `config`, from the cache when the hardware is unchanged."""
+
+    def build(folder: Path) -> None:
+        _tell(announce, "generating Verilog")
+        (folder / "clew.v").write_text(verilog(Clew(config), name="clew"))
+
+    key = content_key(source_key(), json.dumps(config.as_dict(), sort_keys=True))
+    return build_once("verilog", key, build) / "clew.v"
+
+
+def build_library(config: DesignConfig, *, announce: Callable[[str], None] | None = None) -> Path:
+    """The shared library of the top in `config`, which must use the `dpi` storage; built when it is new.
+
+    `announce` is told what is being done that takes long. Raises ValueError for another storage and
+    BuildError when a tool fails.
+    """
+    if config.memory.storage != "dpi":
+        raise ValueError(f"memory.storage is {config.memory.storage!r}: expected dpi for a compiled model")
+    return compile_library(design_verilog(config, announce=announce), announce=announce)
+
+
+def compile_library(design: Path, *, announce: Callable[[str], None] | None = None) -> Path:
+    """The shared library of the Verilog file `design`, whose top has the ports of `Clew`."""
+    sources = [_NATIVE / "model.cpp", *STORAGE_SOURCES]
+    flags = [*VERILATOR_FLAGS, "--cc", "--exe", "--no-timing", "--prefix", "Vclew", "--top-module", "clew"]
+    # The executable that --exe asks for is a shared library.
+    flags += ["-LDFLAGS", "-shared", "-CFLAGS", "-fPIC -fvisibility=hidden"]
+
+    def build(folder: Path) -> None:
+        _tell(announce, "compiling the design with Verilator")
+        run_tool(
+            ["verilator", *flags, "-CFLAGS", f"-I{_NATIVE}", "--Mdir", str(folder), "-o", "clew.so"]
+            + [str(path) for path in (WAIVERS, design, *sources)],
+            folder=folder,
+        )
+        run_tool(["make", "-j2", "-f", "Vclew.mk", "clew.so"], folder=folder)
+        for leftover in folder.iterdir():
+            if leftover.name != "clew.so":
+                leftover.unlink()
+
+    headers = sorted(_NATIVE.glob("*.h"))
+    return build_once("model", content_key(design, WAIVERS, *sources, *headers, *flags), build) / "clew.so"
+
+
+@cache
+def _library(path: Path) -> ctypes.CDLL:
+    library = ctypes.CDLL(str(path))
+    handle, words = ctypes.c_void_p, ctypes.c_void_p
+    u32, u64, i32 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32
+    for name, result, arguments in (
+        ("create", handle, []),
+        ("destroy", None, [handle]),
+        ("reset", None, [handle]),
+        ("cycle", u64, [handle]),
+        ("set_logging", None, [handle, i32]),
+        ("write", i32, [handle, u32, words, u32]),
+        ("read", i32, [handle, u32, words, u32]),
+        ("run", i32, [handle, u64]),
+        ("load", None, [handle, u64, words, words]),
+        ("fetch", None, [handle, u64, words, words]),
+        ("log", ctypes.c_void_p, [handle, i32, ctypes.POINTER(u64)]),
+        ("clear_logs", None, [handle]),
+    ):
+        function = getattr(library, f"clew_model_{name}")
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+class CompiledModel:
+    """One running design. The clock moves only inside `reset`, bus accesses and `run`.
+
+    Models are independent of one another; one may be used by one thread at a time, and several threads may
+    run one each, because Python's lock is released while C++ runs.
+    """
+
+    def __init__(self, config: DesignConfig, *, announce: Callable[[str], None] | None = None) -> None:
+        self.config = config
+        self._map = AddressMap(config.memory)
+        self._library = _library(build_library(config, announce=announce))
+        self._handle = self._library.clew_model_create()
+        self.seconds = 0.0
+        """Wall-clock seconds spent in `run`."""
+        self.cycles_run = 0
+        """Cycles that `run` simulated."""
+        self.reset()
+
+    def close(self) -> None:
+        """Frees the model and its memory. Using it afterwards is an error."""
+        if self._handle is not None:
+            self._library.clew_model_destroy(self._handle)
+            self._handle = None
+
+    def __enter__(self) -> CompiledModel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def cycle(self) -> int:
+        """Cycles since the model was created."""
+        return self._library.clew_model_cycle(self._handle)
+
+    def reset(self) -> None:
+        """Holds `rst` for four cycles. The memory's content stays."""
+        self._library.clew_model_reset(self._handle)
+
+    # -- The host's bus --
+
+    def write_block(self, address: int, words: NDArray[np.uint32]) -> None:
+        """Writes 32-bit words to consecutive byte addresses. Raises BusError."""
+        block = np.ascontiguousarray(words, dtype=np.uint32).ravel()
+        status = self._library.clew_model_write(self._handle, address, block.ctypes.data, block.size)
+        self._check(status, "write", address, block.size)
+
+    def read_block(self, address: int, count: int) -> NDArray[np.uint32]:
+        """Reads `count` 32-bit words from consecutive byte addresses. Raises BusError."""
+        block = np.zeros(count, dtype=np.uint32)
+        status = self._library.clew_model_read(self._handle, address, block.ctypes.data, count)
+        self._check(status, "read", address, count)
+        return block
+
+    @staticmethod
+    def _check(status: int, what: str, address: int, count: int) -> None:
+        if status:
+            reason = _RESPONSES.get(status, "no answer" if status < 0 else f"response {status}")
+            raise BusError(f"{what} of {count} words from {address:#07x}: {reason}")
+
+    def run(self, cycles: int) -> bool:
+        """Runs until the interrupt pin is high, at most `cycles`. True when it is."""
+        before, began = self.cycle, time.perf_counter()
+        status = self._library.clew_model_run(self._handle, cycles)
+        self.seconds += time.perf_counter() - began
+        self.cycles_run += self.cycle - before
+        if status < 0:
+            raise RuntimeError(f"the design stopped itself in cycle {self.cycle}: an assertion failed")
+        return bool(status)
+
+    @property
+    def cycles_per_second(self) -> float:
+        """Simulated cycles for each second spent in `run`; 0 before the first."""
+        return self.cycles_run / self.seconds if self.seconds else 0.0
+
+    # -- Backdoor: memory content without the bus and without cycles --
+
+    def load(self, address: int, atoms: NDArray[np.uint32]) -> None:
+        """Puts `atoms` (uint32, [n, 8]) at consecutive atom addresses. ValueError: beyond the memory."""
+        index = self._storage_index(address, len(atoms))
+        block = np.ascontiguousarray(atoms, dtype=np.uint32)
+        self._library.clew_model_load(self._handle, len(atoms), index.ctypes.data, block.ctypes.data)
+
+    def fetch(self, address: int, count: int) -> NDArray[np.uint32]:
+        """The atoms (uint32, [count, 8]) from atom address `address`. ValueError: beyond the memory."""
+        index = self._storage_index(address, count)
+        block = np.zeros((count, 8), dtype=np.uint32)
+        self._library.clew_model_fetch(self._handle, count, index.ctypes.data, block.ctypes.data)
+        return block
+
+    def _storage_index(self, address: int, count: int) -> NDArray[np.uint64]:
+        atoms = self._map.atoms
+        if not 0 <= address <= address + count <= atoms:
+            raise ValueError(
+                f"atoms {address} to {address + count - 1}: expected within the memory's {atoms}"
+            )
+        addresses = np.arange(address, address + count, dtype=np.int64)
+        return np.ascontiguousarray(self._map.storage_index(addresses), dtype=np.uint64)
+
+    # -- Logs --
+
+    def set_logging(self, enable: bool) -> None:
+        """Whether the logs record; they do at first."""
+        self._library.clew_model_set_logging(self._handle, int(enable))
+
+    def _log(self, which: int, record: np.dtype) -> NDArray[np.void]:
+        count = ctypes.c_uint64()
+        data = self._library.clew_model_log(self._handle, which, ctypes.byref(count))
+        if not count.value:
+            return np.zeros(0, dtype=record)
+        raw = ctypes.cast(data, ctypes.POINTER(ctypes.c_uint8))
+        size = count.value * record.itemsize
+        return np.ctypeslib.as_array(raw, shape=(size,)).view(record).copy()
+
+    def commands(self) -> NDArray[np.void]:
+        """The command log since the last `clear_logs`, as COMMAND_RECORD."""
+        return self._log(0, COMMAND_RECORD)
+
+    def hops(self) -> NDArray[np.void]:
+        """The hop log since the last `clear_logs`, as HOP_RECORD."""
+        return self._log(1, HOP_RECORD)
+
+    def accesses(self) -> NDArray[np.void]:
+        """The access log since the last `clear_logs`, as ACCESS_RECORD."""
+        return self._log(2, ACCESS_RECORD)
+
+    def clear_logs(self) -> None:
+        """Empties the three logs."""
+        self._library.clew_model_clear_logs(self._handle)

@@ -1,0 +1,258 @@
+// The compiled model: one Clew top under Verilator behind a C interface that Python reaches through ctypes.
+//
+// It owns the clock, is the AXI4-Lite manager of the host port, and takes the logs from the top's monitor
+// outputs in every cycle. One cycle is: settle with the clock low, look, raise the clock. What is looked at
+// is therefore what a listener on the rising edge sees, as in a cocotb testbench.
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "Vclew.h"
+#include "storage.h"
+#include "verilated.h"
+
+// A port of a nested interface: Verilator writes the two underscores of its name as ___05F.
+#define PORT(interface, name) interface##___05F##name
+// It prefixes names that some C++ compiler reserves.
+#define INTERRUPT __SYM__interrupt
+
+namespace {
+
+// Layouts of the log records; sim/compiled.py declares the same as numpy types.
+struct CommandRecord {
+    uint64_t cycle;
+    uint8_t bus;  // 0 row, 1 column
+    uint8_t op;   // RowOp or ColumnOp
+    uint8_t pseudo_channel;
+    uint8_t bank;
+    uint32_t row_or_column;
+};
+struct HopRecord {
+    uint64_t cycle;
+    uint32_t address;
+    uint8_t event;
+    uint8_t context;
+    uint8_t place;  // 0 near, 1 far
+    uint8_t unused;
+};
+struct AccessRecord {
+    uint64_t cycle;
+    uint8_t source;
+    uint8_t context;
+    uint8_t row_class;
+    uint8_t write;
+    uint32_t unused;
+};
+static_assert(sizeof(CommandRecord) == 16 && sizeof(HopRecord) == 16 && sizeof(AccessRecord) == 16,
+              "sim/compiled.py declares records of 16 bytes");
+
+enum Status : int32_t { OK = 0, TIMEOUT = -1, STOPPED = -2 };  // positive: the AXI response
+
+// Cycles after which an unanswered bus transaction is given up.
+constexpr uint64_t BUS_TIMEOUT = 1000000;
+constexpr uint32_t ADDRESS_MASK = (1u << 20) - 1;
+constexpr int RESET_CYCLES = 4;
+
+struct Model {
+    VerilatedContext context;
+    std::unique_ptr<Vclew> top;
+    clew_store *store;
+    uint64_t cycle = 0;
+    bool logging = true;
+    std::vector<CommandRecord> commands;
+    std::vector<HopRecord> hops;
+    std::vector<AccessRecord> accesses;
+
+    Model() : store(clew_store_create()) {
+        context.fatalOnError(false);
+        context.randReset(0);
+        top = std::make_unique<Vclew>(&context, "clew");
+        top->clk = 1;
+        top->rst = 0;
+        clew_store_select(store);
+        top->eval();
+    }
+    ~Model() {
+        top->final();
+        top.reset();
+        clew_store_destroy(store);
+    }
+
+    void look() {
+        if (top->PORT(row, op)) {
+            commands.push_back({cycle, 0, top->PORT(row, op), top->PORT(row, pseudo_channel),
+                                top->PORT(row, bank), top->PORT(row, row)});
+        }
+        if (top->PORT(column, op)) {
+            commands.push_back({cycle, 1, top->PORT(column, op), top->PORT(column, pseudo_channel),
+                                top->PORT(column, bank), top->PORT(column, column)});
+        }
+        if (!top->batch_active) return;
+        if (top->PORT(near_hop, event)) {
+            hops.push_back({cycle, top->PORT(near_hop, address), top->PORT(near_hop, event),
+                            top->PORT(near_hop, context), 0, 0});
+        }
+        if (top->PORT(far_hop, event)) {
+            hops.push_back({cycle, top->PORT(far_hop, address), top->PORT(far_hop, event),
+                            top->PORT(far_hop, context), 1, 0});
+        }
+        if (top->PORT(access, row_class)) {
+            const uint32_t tag = top->PORT(access, tag);  // source 3, context 6
+            accesses.push_back({cycle, static_cast<uint8_t>(tag & 7), static_cast<uint8_t>(tag >> 3 & 63),
+                                top->PORT(access, row_class), top->PORT(access, write), 0});
+        }
+    }
+
+    // Settles with the clock low: the outputs are those of this cycle.
+    void settle() {
+        top->clk = 0;
+        top->eval();
+    }
+
+    // Ends the cycle that was settled.
+    void edge() {
+        if (logging) look();
+        top->clk = 1;
+        top->eval();
+        ++cycle;
+    }
+
+    void step() {
+        settle();
+        edge();
+    }
+
+    int32_t write(uint32_t address, uint32_t data) {
+        top->PORT(s_axil, awaddr) = address & ADDRESS_MASK;
+        top->PORT(s_axil, awprot) = 0;
+        top->PORT(s_axil, wdata) = data;
+        top->PORT(s_axil, wstrb) = 15;
+        top->PORT(s_axil, awvalid) = 1;
+        top->PORT(s_axil, wvalid) = 1;
+        top->PORT(s_axil, bready) = 1;
+        int32_t status = TIMEOUT;
+        for (const uint64_t limit = cycle + BUS_TIMEOUT; cycle < limit && status == TIMEOUT;) {
+            settle();
+            const bool address_taken = top->PORT(s_axil, awready);
+            const bool data_taken = top->PORT(s_axil, wready);
+            if (top->PORT(s_axil, bvalid)) status = top->PORT(s_axil, bresp);
+            edge();
+            if (address_taken) top->PORT(s_axil, awvalid) = 0;
+            if (data_taken) top->PORT(s_axil, wvalid) = 0;
+        }
+        top->PORT(s_axil, awvalid) = 0;
+        top->PORT(s_axil, wvalid) = 0;
+        top->PORT(s_axil, bready) = 0;
+        return status;
+    }
+
+    int32_t read(uint32_t address, uint32_t *data) {
+        top->PORT(s_axil, araddr) = address & ADDRESS_MASK;
+        top->PORT(s_axil, arprot) = 0;
+        top->PORT(s_axil, arvalid) = 1;
+        top->PORT(s_axil, rready) = 1;
+        int32_t status = TIMEOUT;
+        for (const uint64_t limit = cycle + BUS_TIMEOUT; cycle < limit && status == TIMEOUT;) {
+            settle();
+            const bool address_taken = top->PORT(s_axil, arready);
+            if (top->PORT(s_axil, rvalid)) {
+                status = top->PORT(s_axil, rresp);
+                *data = top->PORT(s_axil, rdata);
+            }
+            edge();
+            if (address_taken) top->PORT(s_axil, arvalid) = 0;
+        }
+        top->PORT(s_axil, arvalid) = 0;
+        top->PORT(s_axil, rready) = 0;
+        return status;
+    }
+};
+
+// The storage behind DPI serves the model that was entered last in this thread.
+Model &entered(void *handle) {
+    Model &model = *static_cast<Model *>(handle);
+    clew_store_select(model.store);
+    return model;
+}
+
+}  // namespace
+
+// Everything else stays hidden, so that calls inside the library are direct.
+#define EXPORT __attribute__((visibility("default")))
+
+extern "C" {
+
+EXPORT void *clew_model_create() { return new Model(); }
+
+EXPORT void clew_model_destroy(void *handle) { delete &entered(handle); }
+
+EXPORT void clew_model_reset(void *handle) {
+    Model &model = entered(handle);
+    model.top->rst = 1;
+    for (int i = 0; i < RESET_CYCLES; ++i) model.step();
+    model.top->rst = 0;
+    model.step();
+}
+
+EXPORT uint64_t clew_model_cycle(void *handle) { return static_cast<Model *>(handle)->cycle; }
+
+EXPORT void clew_model_set_logging(void *handle, int32_t enable) {
+    static_cast<Model *>(handle)->logging = enable != 0;
+}
+
+EXPORT int32_t clew_model_write(void *handle, uint32_t address, const uint32_t *data, uint32_t count) {
+    Model &model = entered(handle);
+    int32_t status = OK;
+    for (uint32_t i = 0; i < count && status == OK; ++i) status = model.write(address + 4 * i, data[i]);
+    return status;
+}
+
+EXPORT int32_t clew_model_read(void *handle, uint32_t address, uint32_t *data, uint32_t count) {
+    Model &model = entered(handle);
+    int32_t status = OK;
+    for (uint32_t i = 0; i < count && status == OK; ++i) status = model.read(address + 4 * i, data + i);
+    return status;
+}
+
+// Runs until the interrupt pin is high: 1, or for `cycles`: 0, or until the design stops: STOPPED.
+EXPORT int32_t clew_model_run(void *handle, uint64_t cycles) {
+    Model &model = entered(handle);
+    Vclew &top = *model.top;
+    for (const uint64_t limit = model.cycle + cycles; model.cycle < limit;) {
+        model.settle();
+        if (top.INTERRUPT) return 1;
+        model.edge();
+    }
+    return model.context.gotFinish() || model.context.gotError() ? STOPPED : 0;
+}
+
+// Backdoor: `count` atoms at the places `index` of the storage.
+EXPORT void clew_model_load(void *handle, uint64_t count, const uint64_t *index, const uint32_t *atoms) {
+    clew_store *store = static_cast<Model *>(handle)->store;
+    for (uint64_t i = 0; i < count; ++i) clew_store_load(store, index[i], 1, atoms + 8 * i);
+}
+
+EXPORT void clew_model_fetch(void *handle, uint64_t count, const uint64_t *index, uint32_t *atoms) {
+    const clew_store *store = static_cast<Model *>(handle)->store;
+    for (uint64_t i = 0; i < count; ++i) clew_store_fetch(store, index[i], 1, atoms + 8 * i);
+}
+
+// The records of a log (0 commands, 1 hops, 2 accesses), valid until the model runs or the log is cleared.
+EXPORT const void *clew_model_log(void *handle, int32_t which, uint64_t *count) {
+    const Model &model = *static_cast<Model *>(handle);
+    switch (which) {
+        case 0: *count = model.commands.size(); return model.commands.data();
+        case 1: *count = model.hops.size(); return model.hops.data();
+        default: *count = model.accesses.size(); return model.accesses.data();
+    }
+}
+
+EXPORT void clew_model_clear_logs(void *handle) {
+    Model &model = *static_cast<Model *>(handle);
+    model.commands.clear();
+    model.hops.clear();
+    model.accesses.clear();
+}
+}
