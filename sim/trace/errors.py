@@ -9,7 +9,7 @@ _SHOWN_CHARACTERS = 60
 
 
 def shorten(value: object) -> str:
-    """`value` as it appears in a message: its repr on one line, cut to 60 characters; NaN as JSON spells it."""
+    """`value` as it appears in a message: its repr on one line, cut to 60 characters; NaN is NaN."""
     if isinstance(value, float) and value != value:
         return "NaN"
     text = repr(value).replace("\n", " ")

@@ -80,6 +80,8 @@ class Node:
     state_bytes: int = 0
     tokens: int | None = None
     ext_id: str | None = None
+    text: str | None = None
+    """What the node adds to its parent, in the source's words; a replay does not need it."""
 
 
 @dataclass(frozen=True, kw_only=True)

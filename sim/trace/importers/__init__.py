@@ -1,0 +1,20 @@
+"""Importers for files that people already have. A new one is one file and one line here."""
+
+from __future__ import annotations
+
+from . import native, tot_crosswords
+from .registry import ImportedTraces, Importer, ImportSummary, detect, import_file, importers, register
+
+__all__ = [
+    "ImportSummary",
+    "ImportedTraces",
+    "Importer",
+    "detect",
+    "import_file",
+    "importers",
+    "register",
+]
+
+# Asked in this order; each looks for keys that no other kind has.
+register(native.IMPORTER)
+register(tot_crosswords.IMPORTER)
