@@ -1,0 +1,81 @@
+# make demo   replays the project's own traces near and far and prints the comparison
+# make test   lint, types and every test: what CI runs
+# make bench  the figures that the design must reach
+# make lint   format, lint and types only
+# make lock   writes requirements.lock anew from pyproject.toml
+# make clean  removes what the other targets made in this folder
+#
+# Builds of simulations are kept, by content, in $XDG_CACHE_HOME/clew or ~/.cache/clew.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := hdl sim firmware_py tests
+
+# The environment is made anew when the lock, this file, the place or the interpreter changes.
+KEY := $(firstword $(shell { cat requirements.lock Makefile; echo "$(CURDIR)"; $(PYTHON) -V; } 2>&1 | cksum))
+INSTALLED := $(VENV)/installed-$(KEY)
+
+# What `clew` runs: this checkout, whatever the current folder is.
+define CLEW
+#!/bin/sh
+here=$$(dirname "$$(readlink -f "$$0")")
+exec "$$here/python" -P -c 'import sys; sys.argv[0] = "clew"; from firmware_py.cli import main; main()' "$$@"
+endef
+export CLEW
+
+.PHONY: demo test bench lint lock clean venv tools
+
+demo: $(INSTALLED)
+	@$(BIN)/clew demo
+
+bench: $(INSTALLED)
+	@$(BIN)/clew bench
+
+test: lint
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+lint: $(INSTALLED)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/basedpyright
+
+venv: $(INSTALLED)
+
+# One line that names everything that is missing.
+tools:
+	@missing=; \
+	for tool in g++ make perl; do command -v $$tool >/dev/null 2>&1 || missing="$$missing $$tool"; done; \
+	if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	  missing="$$missing python>=3.11"; \
+	elif ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then missing="$$missing python3-venv"; fi; \
+	if [ -n "$$missing" ]; then \
+	  echo "clew needs these on PATH, which this machine lacks:$$missing (PYTHON=... picks an interpreter)" >&2; \
+	  exit 1; \
+	fi
+
+$(INSTALLED): | tools
+	@echo "installing the pinned dependencies into $(VENV)"
+	@# An installation that was cut short is not built upon.
+	@if [ -e $(VENV)/incomplete ]; then rm -rf $(VENV); fi
+	@$(PYTHON) -m venv $(VENV)
+	@rm -f $(VENV)/installed-*
+	@touch $(VENV)/incomplete
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-input --require-hashes -r requirements.lock
+	@echo "$(CURDIR)" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/clew.pth"
+	@printf '%s\n' "$$CLEW" > $(BIN)/clew
+	@chmod +x $(BIN)/clew
+	@rm $(VENV)/incomplete
+	@touch $@
+
+# Hashes of every file of every platform, and no index addresses: they are each machine's own.
+lock: $(INSTALLED)
+	@$(PYTHON) -m venv build/lock
+	@build/lock/bin/python -m pip install -qq --disable-pip-version-check uv==0.13.8
+	build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --extra dev --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+	  --output-file requirements.lock pyproject.toml
+
+clean:
+	rm -rf $(VENV) build sim_build .pytest_cache .ruff_cache .hypothesis
+	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
