@@ -105,9 +105,7 @@ class BatchBuilder:
                 self.close()
             count = min(len(run.data) - done, self._ring.commands - self._count - 1, commands.WRITE_MAX)
             self._add(
-                commands.write(
-                    address=run.address + done, data=run.data[done : done + count], mask=run.mask
-                )
+                commands.write(address=run.address + done, data=run.data[done : done + count], mask=run.mask)
             )
             done += count
 

@@ -110,7 +110,7 @@ def place_of(atom: NDArray[np.uint32]) -> int:
 
 
 def with_place(atoms: Atoms, walks: Sequence[int], place: int) -> Atoms:
-    """A copy of `atoms` in which the WALK commands at the indices `walks` run in `place`; nothing else differs."""
+    """A copy of `atoms` with the WALK commands at the indices `walks` in `place`; nothing else differs."""
     changed = atoms.copy()
     rows = np.asarray(walks, dtype=np.intp)
     bit = np.uint32(1 << _PLACE_BIT)

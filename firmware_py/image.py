@@ -5,14 +5,16 @@ Addresses are atom addresses. Atom 0 is null and never given out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.model.interpreter import Atom, record_words
 from sim.trace.events import Node
+from sim.trace.validator import BLOCK_BYTES
 
 from .commands import FULL_MASK, Atoms
 from .errors import InputError
@@ -34,7 +36,6 @@ from .records import (
 
 __all__ = [
     "LAYOUTS",
-    "STATE_BLOCK_BYTES",
     "AddressSpace",
     "CreationOrder",
     "Layout",
@@ -43,9 +44,6 @@ __all__ = [
     "WriteRun",
     "layout_named",
 ]
-
-#: Bytes of search state that one block holds; a node's state length counts these.
-STATE_BLOCK_BYTES = 256
 
 
 class MemoryFull(InputError):
@@ -133,7 +131,7 @@ class WriteRun:
     data: Atoms
 
 
-class TreeImage:
+class TreeImage(MutableMapping[int, Atom]):
     """The records of one search: a mirror of its address range, and what of it memory does not have yet.
 
     The range holds the nodes as `layout` places them, then a list area of `list_atoms` atoms for candidate
@@ -170,6 +168,31 @@ class TreeImage:
         """Word `index` of a node's record as an unsigned integer."""
         return int(self.words[self._offsets[node], index])
 
+    # -- The range as the golden interpreter's memory: atoms by address, as tuples of eight words ------
+
+    def __contains__(self, address: object) -> bool:
+        return isinstance(address, int) and self.base <= address < self.limit
+
+    def __getitem__(self, address: int) -> tuple[int, ...]:
+        if address not in self:
+            raise KeyError(address)
+        return tuple(self.words[address - self.base].tolist())
+
+    def __setitem__(self, address: int, atom: Atom) -> None:
+        """What a walk stored: memory has it already, so the mirror follows without a write."""
+        if address not in self:
+            raise KeyError(address)
+        self.words[address - self.base] = record_words(atom)
+
+    def __delitem__(self, address: int) -> None:
+        raise TypeError(f"atom {address} cannot be removed: expected a read or a write")
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.base, self.limit))
+
+    def __len__(self) -> int:
+        return self.size
+
     # -- Changes ------------------------------------------------------------------------------------
 
     def make_node(self, node: Node) -> None:
@@ -185,7 +208,7 @@ class TreeImage:
             self._set(offset, PARENT, self.address(parent), "parents")
             self._link(parent, node.id)
         self._set(offset, DEPTH, node.depth, "depth")
-        self._set(offset, STATE_LENGTH, -(-node.state_bytes // STATE_BLOCK_BYTES), "state_bytes (blocks)")
+        self._set(offset, STATE_LENGTH, -(-node.state_bytes // BLOCK_BYTES), "state_bytes (blocks)")
         self._set(offset, SCORE, NO_SCORE, "score")
 
     def set_untried(self, node: int, count: int) -> None:
@@ -219,10 +242,6 @@ class TreeImage:
         for offset in range(first, first + count):
             self._mark(offset, range(8))
         return self.base + first
-
-    def store(self, address: int, index: int, value: int) -> None:
-        """A word that a walk stored: memory has it already, so the mirror follows without a write."""
-        self.words[address - self.base, index] = value & 0xFFFFFFFF
 
     def flush(self) -> list[WriteRun]:
         """The writes of everything changed since the last flush, by address, consecutive equals merged."""

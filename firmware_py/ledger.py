@@ -6,13 +6,31 @@ Every array function here is vectorised: a run has millions of hops.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hdl.layouts import HopEvent, RowClass
+from hdl.layouts import HopEvent, RowClass, RowOp, Source
+from hdl.memory.address import AddressMap, Place
+from hdl.memory.timing import TimingPreset
+from sim.model.bounds import dependent_bound
+from sim.model.command_checker import COLUMN_BUS, ROW_BUS
 
-__all__ = ["Loops", "RowShares", "Statistics", "loops", "row_shares", "statistics"]
+__all__ = [
+    "Ledger",
+    "Loops",
+    "RowShares",
+    "Statistics",
+    "access_addresses",
+    "loops",
+    "make_ledger",
+    "row_shares",
+    "statistics",
+]
+
+#: A log of `sim.compiled`: one structured row an event.
+Log: TypeAlias = NDArray[np.void]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,12 +87,16 @@ def statistics(values: ArrayLike) -> Statistics:
 
 @dataclass(frozen=True, kw_only=True)
 class Loops:
-    """Every iteration of the loop in a run, in order of its request; equal-length arrays."""
+    """Every iteration of the loop of one walker, by batch, then context, then time; equal-length arrays."""
 
     cycles: NDArray[np.int64]
     """From the request for a record to the same context's next request or the walk's verdict."""
     address: NDArray[np.int64]
+    """The record."""
+    context: NDArray[np.int64]
     batch: NDArray[np.int64]
+    walk: NDArray[np.int64]
+    """A number for each walk, from 0."""
 
 
 def loops(
@@ -82,31 +104,37 @@ def loops(
 ) -> Loops:
     """The loop iterations of one walker's hop log (one row an event, `HopEvent`; STORE rows are passed over).
 
-    `cycle` counts within a batch or over all of them, but rises within a batch. Raises ValueError when a
-    request has no successor in its batch: the log is incomplete.
+    `cycle` rises within a batch. Raises ValueError when a request has no successor in its batch: the log is
+    incomplete.
     """
     events = np.asarray(event, dtype=np.int64)
     kept = np.flatnonzero((events == HopEvent.REQUEST.value) | (events == HopEvent.VERDICT.value))
-    events = events[kept]
     batches, cycles, contexts, addresses = (
         np.asarray(column, dtype=np.int64)[kept] for column in (batch, cycle, context, address)
     )
     order = np.lexsort((cycles, contexts, batches))
-    request = events[order] == HopEvent.REQUEST.value
+    batches, cycles, contexts, addresses = (
+        column[order] for column in (batches, cycles, contexts, addresses)
+    )
+    request = events[kept][order] == HopEvent.REQUEST.value
     followed = np.zeros(len(order), dtype=bool)
-    followed[:-1] = (np.diff(batches[order]) == 0) & (np.diff(contexts[order]) == 0)
-    if np.any(request & ~followed):
-        lost = order[np.flatnonzero(request & ~followed)[0]]
+    followed[:-1] = (batches[1:] == batches[:-1]) & (contexts[1:] == contexts[:-1])
+    lost = np.flatnonzero(request & ~followed)
+    if len(lost):
         raise ValueError(
-            f"hop log: the request for {addresses[lost]:#x} in batch {batches[lost]} has no successor: "
+            f"hop log: the request for {addresses[lost[0]]:#x} in batch {batches[lost[0]]} has no successor: "
             "expected the context's next request or its verdict"
         )
     elapsed = np.zeros(len(order), dtype=np.int64)
-    elapsed[:-1] = np.diff(cycles[order])
-    chosen = order[request]
-    by_time = np.lexsort((cycles[chosen], batches[chosen]))
-    chosen = chosen[by_time]
-    return Loops(cycles=elapsed[request][by_time], address=addresses[chosen], batch=batches[chosen])
+    elapsed[:-1] = np.diff(cycles)
+    walk = np.cumsum(~request) - ~request
+    return Loops(
+        cycles=elapsed[request],
+        address=addresses[request],
+        context=contexts[request],
+        batch=batches[request],
+        walk=walk[request],
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,11 +153,115 @@ class RowShares:
         }
 
 
-def row_shares(*, row_class: ArrayLike, source: ArrayLike, write: ArrayLike, walker: int) -> RowShares:
-    """Counts over an access log (one row an access) of the reads that the walker `walker` (`Source`) made."""
-    classes = np.asarray(row_class)[(np.asarray(source) == walker) & (np.asarray(write) == 0)]
+def row_shares(row_class: ArrayLike) -> RowShares:
+    """Counts of the `RowClass` of reads."""
+    classes = np.asarray(row_class)
     return RowShares(
         hit=int(np.count_nonzero(classes == RowClass.HIT.value)),
         closed=int(np.count_nonzero(classes == RowClass.CLOSED.value)),
         conflict=int(np.count_nonzero(classes == RowClass.CONFLICT.value)),
     )
+
+
+def access_addresses(accesses: Log, commands: Log, address_map: AddressMap) -> NDArray[np.int64]:
+    """The atom address of every row of an access log, from the bus commands of the same run.
+
+    Both logs are in order of cycles (`sim.compiled`). An access has the cycle of its column command; its row
+    is the one that its bank's last ACT opened. Raises ValueError when one has no such command.
+    """
+    columns = commands[commands["bus"] == COLUMN_BUS]
+    at = np.searchsorted(columns["cycle"], accesses["cycle"])
+    found = at < len(columns)
+    found[found] = columns["cycle"][at[found]] == accesses["cycle"][found]
+    columns = columns[np.where(found, at, 0)] if len(columns) else np.zeros(len(accesses), commands.dtype)
+
+    activates = commands[(commands["bus"] == ROW_BUS) & (commands["op"] == RowOp.ACTIVATE.value)]
+    # One key for bank and time: the bank on top, so that a bank's last ACT is found by bisection.
+    shift = np.int64(48)
+    keys = _unit(activates) << shift | activates["cycle"].astype(np.int64)
+    order = np.argsort(keys, kind="stable")
+    wanted = _unit(columns) << shift | columns["cycle"].astype(np.int64)
+    opened = np.searchsorted(keys[order], wanted) - 1
+    opened_by = order[opened] if len(order) else np.zeros(len(opened), dtype=np.intp)
+    found &= opened >= 0
+    if len(order):
+        found &= _unit(activates)[opened_by] == _unit(columns)
+    if not found.all():
+        lost = int(np.flatnonzero(~found)[0])
+        raise ValueError(
+            f"access log: row {lost}, cycle {accesses['cycle'][lost]}: "
+            "expected a column command in that cycle and an ACT of its bank before it"
+        )
+    rows = activates["row_or_column"][opened_by].astype(np.int64)
+    return np.asarray(
+        address_map.encode(
+            Place(
+                pseudo_channel=columns["pseudo_channel"].astype(np.int64),
+                bank=columns["bank"].astype(np.int64),
+                row=rows,
+                column=columns["row_or_column"].astype(np.int64),
+            )
+        ),
+        dtype=np.int64,
+    )
+
+
+def _unit(commands: Log) -> NDArray[np.int64]:
+    return commands["pseudo_channel"].astype(np.int64) << 8 | commands["bank"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ledger:
+    """What one place took in a run: loops with their physical bounds, and what its reads found."""
+
+    loops: Loops
+    bound_cycles: NDArray[np.int64]
+    """Of every loop: the least cycles that the timing table allows for its read."""
+    rows: RowShares
+
+    @property
+    def ratio_to_bound(self) -> float | None:
+        """Mean loop over mean bound; None without a loop."""
+        return float(self.loops.cycles.mean() / self.bound_cycles.mean()) if len(self.loops.cycles) else None
+
+
+def make_ledger(
+    *,
+    place: int,
+    hops: Log,
+    hop_batch: NDArray[np.int64],
+    accesses: Log,
+    access_batch: NDArray[np.int64],
+    commands: Log,
+    timing: TimingPreset,
+    address_map: AddressMap,
+) -> Ledger:
+    """The ledger of the walker in `place` (0 near, 1 far) from the logs of a run (`sim.compiled`).
+
+    `hop_batch` and `access_batch` number the batch of every row. The bound of a read follows from the rows
+    that the accesses before it opened, all requesters' included, on an open-page memory; rows are closed at
+    the start of a batch and when every pseudo channel has been refreshed. Raises ValueError when the logs do
+    not belong together.
+    """
+    mine = hops["place"] == place
+    found = loops(
+        batch=hop_batch[mine],
+        **{name: hops[name][mine] for name in ("cycle", "context", "event", "address")},
+    )
+    walker = (Source.NEAR_WALKER.value, Source.FAR_WALKER.value)[place]
+    read = np.flatnonzero((accesses["source"] == walker) & (accesses["write"] == 0))
+    # In one context reads are served in the order in which they were asked for, so the two logs pair up.
+    read = read[np.lexsort((accesses["cycle"][read], accesses["context"][read], access_batch[read]))]
+    addresses = access_addresses(accesses, commands, address_map)
+    if len(read) != len(found.address) or np.any(addresses[read] != found.address):
+        raise ValueError(
+            f"access log: {len(read)} reads of the walker: expected the {len(found.address)} of its hop log, "
+            "address by address"
+        )
+    walk_ids = -1 - np.arange(len(accesses), dtype=np.int64)  # every other access is a chain of its own
+    walk_ids[read] = found.walk
+    refreshes = commands["cycle"][(commands["bus"] == ROW_BUS) & (commands["op"] == RowOp.REFRESH_ALL.value)]
+    rounds = np.searchsorted(refreshes, accesses["cycle"]) // timing.organisation.pseudo_channels
+    segments = access_batch * (len(refreshes) + 1) + rounds
+    bound = dependent_bound(addresses, segments, timing, address_map, walk_ids=walk_ids)
+    return Ledger(loops=found, bound_cycles=bound[read], rows=row_shares(accesses["row_class"][read]))

@@ -107,7 +107,7 @@ def parse_paths(text: str, *, file: str) -> dict[str, OffChipPath]:
         where = f"{file}: line {rows.line_num}"
         if len(row) != len(_COLUMNS):
             raise InputError(f"{where}: {len(row)} fields: expected {len(_COLUMNS)}")
-        cells = dict(zip(_COLUMNS, row, strict=True))
+        cells: dict[str, str] = dict(zip(_COLUMNS, row, strict=True))
         for field, value in cells.items():
             if not value.strip():
                 raise InputError(f"{where}: field {field} is empty: expected a value")

@@ -11,12 +11,12 @@ from hdl.layouts import WalkStatus
 __all__ = [
     "Answer",
     "Check",
-    "Expectation",
     "ExpectList",
     "ExpectNode",
     "ExpectNothing",
     "ExpectPath",
     "ExpectScores",
+    "Expectation",
     "Question",
 ]
 

@@ -21,9 +21,7 @@ def _bits(word, low, width):
     registers=st.lists(st.integers(-(1 << 31), (1 << 32) - 1), max_size=6),
 )
 def test_a_walk_has_every_field_in_its_place(place, entry, context, address, registers):
-    atoms = commands.walk(
-        place=place, entry=entry, context=context, address=address, registers=registers
-    )
+    atoms = commands.walk(place=place, entry=entry, context=context, address=address, registers=registers)
     assert atoms.shape == (1, 8) and atoms.dtype == np.uint32
     word = atoms[0, 0]
     assert _bits(word, 0, 4) == CommandOp.WALK

@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmware_py.ledger import loops, row_shares, statistics
-from hdl.layouts import HopEvent, RowClass, Source
+from firmware_py.ledger import access_addresses, loops, make_ledger, row_shares, statistics
+from hdl.config import named_config
+from hdl.layouts import ColumnOp, HopEvent, RowClass, RowOp, Source
+from hdl.memory.address import AddressMap, Place
+from sim.model.command_checker import COLUMN_BUS, COMMAND_DTYPE, ROW_BUS
+
+from .fake_accelerator import ACCESS_DTYPE, HOP_DTYPE
 
 REQUEST, VERDICT, STORE = HopEvent.REQUEST.value, HopEvent.VERDICT.value, HopEvent.STORE.value
 
@@ -51,16 +56,25 @@ def test_scaling_scales_every_value_but_the_count():
 
 
 def _slow_loops(rows):
-    waiting, found = {}, []
+    """Walk by walk, by hand: (cycles, address, context, batch, walk)."""
+    waiting, walks, found = {}, {}, []
     for batch, cycle, context, event, address in sorted(rows):
         if event == STORE:
             continue
-        if (batch, context) in waiting:
-            since, what = waiting.pop((batch, context))
-            found.append((batch, since, cycle - since, what))
+        key = (batch, context)
+        if key in waiting:
+            since, what = waiting.pop(key)
+            found.append((batch, context, since, cycle - since, what, walks[key]))
         if event == REQUEST:
-            waiting[batch, context] = (cycle, address)
-    return [(elapsed, address, batch) for batch, _, elapsed, address in sorted(found)]
+            walks.setdefault(key, (batch, context, cycle))
+            waiting[key] = (cycle, address)
+        else:
+            del walks[key]
+    number = {walk: index for index, walk in enumerate(sorted({row[5] for row in found}))}
+    return [
+        (elapsed, address, context, batch, number[walk])
+        for batch, context, _, elapsed, address, walk in sorted(found)
+    ]
 
 
 @st.composite
@@ -86,9 +100,11 @@ def _logs(draw):
 @given(_logs())
 def test_loops_run_from_a_request_to_the_next_event_of_its_context(rows):
     columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
-    found = loops(batch=columns[0], cycle=columns[1], context=columns[2], event=columns[3], address=columns[4])
-    pairs = zip(found.cycles.tolist(), found.address.tolist(), found.batch.tolist(), strict=True)
-    assert list(pairs) == _slow_loops(rows)
+    found = loops(
+        batch=columns[0], cycle=columns[1], context=columns[2], event=columns[3], address=columns[4]
+    )
+    lists = (found.cycles, found.address, found.context, found.batch, found.walk)
+    assert list(zip(*(column.tolist() for column in lists), strict=True)) == _slow_loops(rows)
 
 
 def test_a_request_without_a_successor_is_an_error():
@@ -96,19 +112,125 @@ def test_a_request_without_a_successor_is_an_error():
         loops(batch=[0], cycle=[1], context=[0], event=[REQUEST], address=[9])
 
 
-def test_row_shares_count_the_reads_of_one_walker():
+def test_row_shares_count_classes():
     hit, closed, conflict = RowClass.HIT.value, RowClass.CLOSED.value, RowClass.CONFLICT.value
-    near, far = Source.NEAR_WALKER.value, Source.FAR_WALKER.value
-    shares = row_shares(
-        row_class=[hit, hit, closed, conflict, hit, hit],
-        source=[near, near, near, near, far, near],
-        write=[0, 0, 0, 0, 0, 1],
-        walker=near,
-    )
+    shares = row_shares([hit, hit, closed, conflict])
     assert (shares.hit, shares.closed, shares.conflict) == (2, 1, 1)
     assert shares.as_dict() == {"hit": 0.5, "closed": 0.25, "conflict": 0.25}
+    assert row_shares([]).as_dict() == {"hit": None, "closed": None, "conflict": None}
 
 
-def test_row_shares_of_no_read_are_none():
-    shares = row_shares(row_class=[], source=[], write=[], walker=0)
-    assert shares.as_dict() == {"hit": None, "closed": None, "conflict": None}
+class _Memory:
+    """Writes the logs of accesses that are served one at a time on an open-page memory."""
+
+    def __init__(self):
+        self.commands, self.accesses, self.batches, self.hops, self.hop_batches = [], [], [], [], []
+        self.open: dict[tuple[int, int], int] = {}
+        self.cycle = 0
+        self.batch = 0
+
+    def access(self, address, *, source, write=0, context=0):
+        place = MAP.decode(address)
+        unit = (place.pseudo_channel, place.bank)
+        if self.open.get(unit) == place.row:
+            row_class = RowClass.HIT
+        else:
+            row_class = RowClass.CONFLICT if unit in self.open else RowClass.CLOSED
+            self.commands.append((self.cycle, ROW_BUS, RowOp.ACTIVATE.value, *unit, place.row))
+            self.open[unit] = place.row
+            self.cycle += 20
+        self.commands.append((self.cycle, COLUMN_BUS, ColumnOp.READ.value, *unit, place.column))
+        self.accesses.append((self.cycle, source, context, row_class.value, write, 0))
+        self.batches.append(self.batch)
+        self.cycle += 16
+
+    def event(self, kind, address=0, *, place=0, context=0):
+        self.hops.append((self.cycle, address, kind, context, place, 0))
+        self.hop_batches.append(self.batch)
+
+    def ledger(self, place=0):
+        return make_ledger(
+            place=place,
+            hops=np.array(self.hops, dtype=HOP_DTYPE),
+            hop_batch=np.array(self.hop_batches, dtype=np.int64),
+            accesses=np.array(self.accesses, dtype=ACCESS_DTYPE),
+            access_batch=np.array(self.batches, dtype=np.int64),
+            commands=np.array(self.commands, dtype=COMMAND_DTYPE),
+            timing=TIMING,
+            address_map=MAP,
+        )
+
+
+MEMORY = named_config("simulation").memory
+TIMING = MEMORY.timing
+MAP = AddressMap(MEMORY)
+NEAR = Source.NEAR_WALKER.value
+SEQUENCER = Source.SEQUENCER.value
+
+
+def _row(row, column=0):
+    return MAP.encode(Place(0, 0, row, column))
+
+
+def test_the_bound_of_a_loop_follows_from_the_rows_that_every_requester_opened():
+    memory = _Memory()
+    memory.access(_row(3), source=SEQUENCER, write=1)
+    for address in (_row(3, 5), _row(4), _row(5), _row(5, 1)):
+        memory.event(REQUEST, address)
+        memory.access(address, source=NEAR)
+    memory.event(VERDICT)
+    ledger = memory.ledger()
+    same_bank = TIMING.same_bank
+    assert ledger.bound_cycles.tolist() == [TIMING.row_hit, TIMING.row_conflict, same_bank, TIMING.row_hit]
+    assert ledger.rows.as_dict() == {"hit": 0.5, "closed": 0.0, "conflict": 0.5}
+    assert ledger.ratio_to_bound == pytest.approx(ledger.loops.cycles.sum() / ledger.bound_cycles.sum())
+
+
+def test_a_new_batch_and_a_refresh_close_the_rows_of_the_bound():
+    memory = _Memory()
+    for batch in range(2):
+        memory.batch = batch
+        memory.open.clear()
+        memory.event(REQUEST, _row(3))
+        memory.access(_row(3), source=NEAR)
+        memory.event(VERDICT)
+    for pseudo_channel in range(2):
+        memory.commands.append((memory.cycle, ROW_BUS, RowOp.REFRESH_ALL.value, pseudo_channel, 0, 0))
+        memory.cycle += 1
+    memory.open.clear()
+    memory.event(REQUEST, _row(3))
+    memory.access(_row(3), source=NEAR)
+    memory.event(VERDICT)
+    assert memory.ledger().bound_cycles.tolist() == [TIMING.row_closed] * 3
+
+
+def test_a_place_that_did_nothing_has_an_empty_ledger():
+    memory = _Memory()
+    memory.event(REQUEST, _row(3))
+    memory.access(_row(3), source=NEAR)
+    memory.event(VERDICT)
+    ledger = memory.ledger(place=1)
+    assert len(ledger.loops.cycles) == 0 and ledger.ratio_to_bound is None
+
+
+def test_logs_that_do_not_belong_together_are_refused():
+    memory = _Memory()
+    memory.event(REQUEST, _row(3))
+    memory.access(_row(4), source=NEAR)
+    memory.event(VERDICT)
+    with pytest.raises(ValueError, match="1 reads of the walker: expected the 1 of its hop log, address by"):
+        memory.ledger()
+    memory.commands.clear()
+    with pytest.raises(ValueError, match="expected a column command in that cycle"):
+        memory.ledger()
+
+
+def test_addresses_of_accesses_are_read_off_the_buses():
+    memory = _Memory()
+    addresses = [int(address) for address in np.random.default_rng(1).integers(0, MAP.atoms, 200)]
+    for address in addresses:
+        memory.access(address, source=SEQUENCER)
+    found = access_addresses(
+        np.array(memory.accesses, dtype=ACCESS_DTYPE), np.array(memory.commands, dtype=COMMAND_DTYPE), MAP
+    )
+    assert found.tolist() == addresses

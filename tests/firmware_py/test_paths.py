@@ -84,7 +84,7 @@ def test_the_list_of_far_presets_leaves_the_near_ones_out():
 def test_a_published_time_below_the_floor_is_refused():
     near = paths.path_presets()["seed_near_memory"]
     fast = dataclasses.replace(near, published_ns=10.0, low_ns=10.0)
-    with pytest.raises(InputError, match="takes 10.0 ns: expected at least"):
+    with pytest.raises(InputError, match=r"takes 10\.0 ns: expected at least"):
         paths.link_cycles(fast, SIMULATION)
 
 
