@@ -1,19 +1,31 @@
-"""Verilog of a component: the same text on every machine and from every path."""
+"""Verilog of a component, the same text on every machine and from every path, and of the whole design."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
+import subprocess
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amaranth.back import verilog as amaranth_verilog
+from amaranth.hdl import Value
+from amaranth.lib.wiring import In
+
+from .config import DesignConfig, named_config
+from .registers import MEMORY_WINDOW, MEMORY_WINDOW_BYTES, REGISTERS, SCRATCHPAD_WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from amaranth.lib.wiring import Component
 
-__all__ = ["verilog"]
+__all__ = ["DESIGN_SCHEMA", "ports", "side_car", "verilog", "write_design"]
+
+#: Format of the JSON side-car of a design.
+DESIGN_SCHEMA = "clew.design/1"
 
 
 @contextmanager
@@ -38,3 +50,77 @@ def verilog(component: Component, *, name: str) -> str:
     """
     with _pinned_yosys():
         return amaranth_verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+
+
+def ports(component: Component) -> list[dict[str, object]]:
+    """The ports of `component`'s Verilog: name, direction (input or output) and width in bits."""
+    found: list[dict[str, object]] = [
+        {"name": name, "direction": "input", "width": 1} for name in ("clk", "rst")
+    ]
+    for path, member, value in component.signature.flatten(component):
+        found.append(
+            {
+                "name": "__".join(map(str, path)),
+                "direction": "input" if member.flow == In else "output",
+                "width": len(Value.cast(value)),
+            }
+        )
+    return found
+
+
+def _git_revision() -> str | None:
+    """The commit of this checkout, `-dirty` after it when files differ; None outside a checkout."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        done = subprocess.run(
+            command, cwd=Path(__file__).parent, capture_output=True, text=True, stdin=subprocess.DEVNULL
+        )
+    except FileNotFoundError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def side_car(config: DesignConfig, component: Component, *, name: str) -> dict[str, object]:
+    """What a user of the Verilog needs to know about it, as plain JSON types."""
+    return {
+        "schema": DESIGN_SCHEMA,
+        "top": "clew",
+        "configuration": name,
+        "configuration_hash": f"{config.hash:#010x}",
+        "git_revision": _git_revision(),
+        "parameters": config.as_dict(),
+        "clock_ns": config.memory.timing.clock_ns,
+        "external_modules": ["clew_storage"] if config.memory.storage == "dpi" else [],
+        "ports": ports(component),
+        "registers": [dataclasses.asdict(register) for register in REGISTERS],
+        "windows": {
+            "scratchpad": {"offset": SCRATCHPAD_WINDOW, "bytes": 32 * config.scratchpad.atoms},
+            "memory": {"offset": MEMORY_WINDOW, "bytes": MEMORY_WINDOW_BYTES},
+        },
+    }
+
+
+def write_design(config_name: str, out_dir: Path) -> tuple[Path, Path]:
+    """Writes `clew.v` and its side-car `clew.json` of a named configuration; gives their paths.
+
+    Both are complete or absent: they take their names only when both are written. Raises ValueError for an
+    unknown configuration.
+    """
+    from .top import Clew
+
+    config = named_config(config_name)
+    component = Clew(config)
+    # The side-car first: converting elaborates the component.
+    description = json.dumps(side_car(config, component, name=config_name), indent=2) + "\n"
+    contents = {"clew.v": verilog(component, name="clew"), "clew.json": description}
+    out_dir.mkdir(parents=True, exist_ok=True)
+    temporary = {name: out_dir / f".{name}.{os.getpid()}" for name in contents}
+    try:
+        for name, text in contents.items():
+            temporary[name].write_text(text, encoding="utf-8")
+        for name, path in temporary.items():
+            path.rename(out_dir / name)
+    finally:
+        for path in temporary.values():
+            path.unlink(missing_ok=True)
+    return out_dir / "clew.v", out_dir / "clew.json"
