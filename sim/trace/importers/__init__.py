@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import native, tot_crosswords
+from . import native, sos, toolbench, tot_crosswords, tot_game24
 from .registry import ImportedTraces, Importer, ImportSummary, detect, import_file, importers, register
 
 __all__ = [
@@ -17,4 +17,7 @@ __all__ = [
 
 # Asked in this order; each looks for keys that no other kind has.
 register(native.IMPORTER)
+register(tot_game24.IMPORTER)
 register(tot_crosswords.IMPORTER)
+register(sos.IMPORTER)
+register(toolbench.IMPORTER)
