@@ -1,0 +1,212 @@
+"""The state of a walker's contexts, in small memories indexed by context."""
+
+from amaranth.hdl import Module, Shape, ShapeLike, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from ..layouts import ContextWrite, MemoryStatus, VerdictKind, WalkStatus
+from .datapath import WordsLayout
+from .isa import ExitKind
+
+__all__ = ["Contexts", "Deferred", "Launched", "Outcome", "context_bits"]
+
+
+class Deferred(data.Struct):
+    """What a context still has to put out: a store, then `after`."""
+
+    store: 1
+    after: ExitKind
+    """GOTO: execute on. LOAD: read the record at the target. YIELD, DONE: put the verdict out."""
+    conditional: 1
+    word: 3
+    value: 32
+    expected: 32
+
+
+class Outcome(data.Struct):
+    """A verdict that a context is about to put out."""
+
+    kind: VerdictKind
+    status: WalkStatus
+    code: 8
+
+
+class Launched(data.Struct):
+    """What a context remembers of its launch."""
+
+    tag: 16
+    start: 32
+    """The cycle in which it was accepted."""
+
+
+#: What the committing context writes: shape, and which of the three views read it.
+_COMMITTED: dict[str, tuple[ShapeLike, frozenset[str]]] = {
+    "program_counter": (6, frozenset({"select"})),
+    "address": (32, frozenset({"select", "commit"})),
+    "target": (32, frozenset({"select", "commit"})),
+    "remaining": (24, frozenset({"commit"})),
+    "hops": (32, frozenset({"commit", "verdict"})),
+    "deferred": (Deferred, frozenset({"commit"})),
+    "launched": (Launched, frozenset({"verdict"})),
+    "outcome": (Outcome, frozenset({"verdict"})),
+    "value": (32, frozenset({"verdict"})),
+}
+#: What the host writes, all read by the committing context. The record's window is [base, limit).
+_CONFIGURED = {"base": 32, "limit": 32, "writable": 1, "budget": 24}
+
+
+def context_bits(contexts: int) -> int:
+    """Width of a context number inside a walker of `contexts` contexts."""
+    return max(1, ceil_log2(contexts))
+
+
+class Contexts(wiring.Component):
+    """The memories. Every one has one write port; reads are asynchronous and see the last cycle's writes.
+
+    With `shared` the selecting and the committing context are the same by construction (one execute
+    stage), and `select.context` alone addresses both views.
+
+    Members
+    -------
+    configure : In(ContextWrite)
+        A context that does not exist is ignored.
+    select : In/Out
+        `context` In; `program_counter`, `record`, `registers`, `address` (of the current record), `target`
+        (of the latest load), `status` (of its response): what an instruction reads.
+    commit : In/Out
+        `context` In; `address`, `target`, `remaining` (budget), `hops`, `deferred` and the configured
+        `base`, `limit`, `writable`, `budget`: what the end of an instruction reads.
+    verdict : In/Out
+        `context` In; `hops`, `launched`, `outcome`, `value`, `registers` (r0..r2).
+    write : In
+        For each of `program_counter`, `address`, `target`, `remaining`, `hops`, `deferred`, `launched`,
+        `outcome`, `value`: `enable` and `data`, written to the committing context.
+    write_registers : In
+        `lanes` (8), `data` (8 words), written to the committing context.
+    write_record : In
+        `context`, `lanes` (8), `data` (8 words).
+    write_status : In
+        `context`, `enable`, `data`.
+    """
+
+    def __init__(self, contexts: int, *, shared: bool) -> None:
+        self._contexts = contexts
+        self._shared = shared
+        bits = context_bits(contexts)
+
+        def view(name: str, more: dict[str, ShapeLike]) -> wiring.Signature:
+            committed = {field: shape for field, (shape, views) in _COMMITTED.items() if name in views}
+            outputs = {field: Out(shape) for field, shape in (committed | more).items()}
+            return wiring.Signature({"context": In(bits), **outputs})
+
+        super().__init__(
+            {
+                "configure": In(ContextWrite()),
+                "select": Out(
+                    view("select", {"record": WordsLayout, "registers": WordsLayout, "status": MemoryStatus})
+                ),
+                "commit": Out(view("commit", dict(_CONFIGURED))),
+                "verdict": Out(view("verdict", {"registers": data.ArrayLayout(32, 3)})),
+                "write": In(
+                    wiring.Signature(
+                        {
+                            name: Out(wiring.Signature({"enable": Out(1), "data": Out(shape)}))
+                            for name, (shape, _) in _COMMITTED.items()
+                        }
+                    )
+                ),
+                "write_registers": In(wiring.Signature({"lanes": Out(8), "data": Out(WordsLayout)})),
+                "write_record": In(
+                    wiring.Signature({"context": Out(bits), "lanes": Out(8), "data": Out(WordsLayout)})
+                ),
+                "write_status": In(
+                    wiring.Signature({"context": Out(bits), "enable": Out(1), "data": Out(MemoryStatus)})
+                ),
+            }
+        )
+
+    def _memory(self, m: Module, name: str, shape: ShapeLike) -> Memory:
+        # At least two deep: a depth of 1 has no address bit.
+        memory = Memory(shape=shape, depth=max(2, self._contexts), init=[])
+        m.submodules[name] = memory
+        return memory
+
+    def _read(self, m: Module, memory: Memory, *readers: tuple[Value, Value]) -> None:
+        """An asynchronous read port for every distinct context number among (number, output)."""
+        ports: dict[int, Value] = {}
+        for context, output in readers:
+            if id(context) not in ports:
+                port = memory.read_port(domain="comb")
+                m.d.comb += port.addr.eq(context)
+                ports[id(context)] = port.data
+            m.d.comb += output.eq(ports[id(context)])
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        select, commit, verdict = self.select, self.commit, self.verdict
+        contexts = {
+            "select": select.context,
+            "commit": select.context if self._shared else commit.context,
+            "verdict": verdict.context,
+        }
+
+        for name, (shape, views) in _COMMITTED.items():
+            memory = self._memory(m, name, shape)
+            port = memory.write_port()
+            write = getattr(self.write, name)
+            m.d.comb += [
+                port.addr.eq(contexts["commit"]),
+                port.en.eq(write.enable),
+                port.data.eq(write.data),
+            ]
+            self._read(
+                m, memory, *((contexts[view], getattr(getattr(self, view), name)) for view in sorted(views))
+            )
+
+        configured = self.configure.enable & (self.configure.index < self._contexts)
+        for name, width in _CONFIGURED.items():
+            memory = self._memory(m, name, width)
+            port = memory.write_port()
+            m.d.comb += [
+                port.addr.eq(self.configure.index),
+                port.en.eq(configured),
+                port.data.eq(getattr(self.configure, name)),
+            ]
+            self._read(m, memory, (contexts["commit"], getattr(commit, name)))
+
+        width = Shape.cast(WordsLayout).width
+        record = self._memory(m, "record", width)
+        port = record.write_port(granularity=32)
+        m.d.comb += [
+            port.addr.eq(self.write_record.context),
+            port.en.eq(self.write_record.lanes),
+            port.data.eq(self.write_record.data),
+        ]
+        self._read(m, record, (select.context, select.record.as_value()))
+
+        registers = self._memory(m, "registers", width)
+        port = registers.write_port(granularity=32)
+        m.d.comb += [
+            port.addr.eq(contexts["commit"]),
+            port.en.eq(self.write_registers.lanes),
+            port.data.eq(self.write_registers.data),
+        ]
+        # r0..r2 are the lowest words: the assignment takes them alone.
+        self._read(
+            m,
+            registers,
+            (select.context, select.registers.as_value()),
+            (verdict.context, verdict.registers.as_value()),
+        )
+
+        status = self._memory(m, "status", MemoryStatus)
+        port = status.write_port()
+        m.d.comb += [
+            port.addr.eq(self.write_status.context),
+            port.en.eq(self.write_status.enable),
+            port.data.eq(self.write_status.data),
+        ]
+        self._read(m, status, (select.context, select.status))
+        return m

@@ -1,0 +1,84 @@
+"""The order in which a walker's verdicts go out."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .contexts import context_bits
+from .round_robin import RoundRobin
+
+__all__ = ["VerdictQueue"]
+
+
+class VerdictQueue(wiring.Component):
+    """Contexts with a verdict to put out, as bits; the verdict itself stays in the context's state.
+
+    A verdict that nothing holds back is valid in the next cycle. One that ends a walk waits for the answers
+    to its stores; several wait round robin.
+
+    Members
+    -------
+    context : In, ends : In(1), yields : In(1)
+        A context that from now on has an end, or a yielded value, to put out.
+    outstanding : In(contexts)
+        Contexts with unanswered stores.
+    restart : In(1)
+        The round robin begins anew.
+    now : Out(32)
+        Cycles since reset.
+    valid : Out(1), ready : In(1), offered : Out, time : Out(32)
+        The output: the context whose verdict is offered, and the first cycle of the offer.
+    """
+
+    def __init__(self, contexts: int) -> None:
+        self._contexts = contexts
+        bits = context_bits(contexts)
+        super().__init__(
+            {
+                "context": In(bits),
+                "ends": In(1),
+                "yields": In(1),
+                "outstanding": In(contexts),
+                "restart": In(1),
+                "now": Out(32),
+                "valid": Out(1),
+                "ready": In(1),
+                "offered": Out(bits),
+                "time": Out(32),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.arbiter = arbiter = RoundRobin(self._contexts)
+        ending = Signal(self._contexts)
+        yielding = Signal(self._contexts)
+        room = Signal()
+        passes = Signal()
+        here = Signal(self._contexts)
+        put_out = Signal(self._contexts)
+        m.d.comb += [
+            room.eq(~self.valid | self.ready),
+            arbiter.requests.eq((ending & ~self.outstanding) | yielding),
+            arbiter.restart.eq(self.restart),
+            arbiter.used.eq(room),
+            passes.eq(
+                room
+                & ~arbiter.any
+                & (self.yields | (self.ends & ~self.outstanding.bit_select(self.context, 1)))
+            ),
+            here.eq(Mux(passes, 0, 1 << self.context)),
+            put_out.eq(Mux(room, arbiter.one_hot, 0)),
+        ]
+        m.d.sync += [
+            self.now.eq(self.now + 1),
+            ending.eq((ending & ~put_out) | Mux(self.ends, here, 0)),
+            yielding.eq((yielding & ~put_out) | Mux(self.yields, here, 0)),
+        ]
+        with m.If(room):
+            m.d.sync += [
+                self.valid.eq(arbiter.any | passes),
+                self.offered.eq(Mux(arbiter.any, arbiter.grant, self.context)),
+                self.time.eq(self.now + 1),
+            ]
+        return m

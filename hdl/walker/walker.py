@@ -1,0 +1,416 @@
+"""The walker: many contexts, each following pointers with a small program, on one datapath."""
+
+from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from ..config import DesignConfig
+from ..layouts import (
+    ADDRESS_WIDTH,
+    ContextWrite,
+    HopEvent,
+    HopMonitor,
+    MemoryPort,
+    MemoryStatus,
+    ProgramWrite,
+    Source,
+    Verdict,
+    VerdictKind,
+    Walk,
+    WalkStatus,
+)
+from .commit import Commit
+from .contexts import Contexts, Deferred, context_bits
+from .datapath import Datapath
+from .isa import INSTRUCTION_WIDTH, ExitKind
+from .round_robin import RoundRobin
+from .selection import Selection
+from .stores import StoreTracker
+from .verdict_queue import VerdictQueue
+
+__all__ = ["Walker"]
+
+
+class Walker(wiring.Component):
+    """A walker of `config.walker.contexts` contexts, in the place that `source` names.
+
+    **Slots.** In every cycle one context has the commit slot: one whose request or verdict had to wait
+    (`deferred`) if the request output is free, else one that executes an instruction, else one that is
+    launched. An instruction is selected `execute_stages` - 1 cycles before it commits: first for a record
+    that arrives in this cycle, else for a context that continues without a load, round robin. The request
+    is visible one cycle after the commit. An instruction with a store whose exit loads or ends takes a
+    second slot, as a store and a load are two requests; the same happens when the output is occupied.
+
+    **Back-pressure.** A record is taken however long requests stall: it is written to its context and
+    executed later, so memory may wait for its responses to be taken. `memory.response.ready` is low in
+    three cases only: a launch or an executable context has waited for PATIENCE cycles (then once, for it);
+    and with more than one execute stage while a store instruction commits, which needs the write port of
+    the records (no new instruction is selected then, so for `execute_stages` - 1 commits at most).
+
+    **Stores.** A store also changes the context's copy of the record, a conditional one too, whether or not
+    memory was written. At most `STORES_LIMIT` of a context are unanswered; further ones wait. The verdict
+    that ends a walk is held until all stores are answered: it says that they are globally ordered. A
+    store that was answered with POISONED or OUT_OF_RANGE turns DONE into POISONED; MISMATCH is ignored.
+
+    **Verdicts.** `cycles` counts from the launch's acceptance to the first cycle in which the verdict is
+    valid. A context is `free` again, or goes on after a yield, when its verdict has been taken. A launch
+    that fails its first check gives a verdict with `hops` 0.
+
+    Members
+    -------
+    launch : In(stream of Walk)
+        Ready depends on the payload: its context (the low bits) must be free. Never ready for a context
+        that does not exist.
+    verdict : Out(stream of Verdict)
+    memory : Out(MemoryPort)
+    hop : Out(HopMonitor)
+        REQUEST and STORE in their first cycle of valid; VERDICT in the cycle in which a request would have
+        been visible, with the address of the current record. After a store it comes a slot later.
+    program_write : In(ProgramWrite), context_write : In(ContextWrite)
+        While idle.
+    free : Out(contexts)
+        Contexts that can take a launch.
+    idle : Out(1)
+        All are free.
+    """
+
+    def __init__(self, config: DesignConfig, source: Source) -> None:
+        self._contexts = config.walker.contexts
+        self._stages = config.walker.execute_stages
+        self._program_words = config.walker.program_words
+        self._source = source
+        super().__init__(
+            {
+                "launch": In(stream.Signature(Walk)),
+                "verdict": Out(stream.Signature(Verdict)),
+                "memory": Out(MemoryPort()),
+                "hop": Out(HopMonitor()),
+                "program_write": In(ProgramWrite()),
+                "context_write": In(ContextWrite()),
+                "free": Out(self._contexts, init=(1 << self._contexts) - 1),
+                "idle": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        count, stages = self._contexts, self._stages
+        bits = context_bits(count)
+        number = ceil_log2(count)
+        launch = self.launch.payload
+        response = self.memory.response.payload
+
+        m.submodules.program = program = Memory(shape=INSTRUCTION_WIDTH, depth=self._program_words, init=[])
+        m.submodules.contexts = contexts = Contexts(count, shared=stages == 1)
+        m.submodules.selection = selection = Selection(count)
+        m.submodules.datapath = datapath = Datapath(stages=stages)
+        m.submodules.commit = commit = Commit()
+        m.submodules.stores = stores = StoreTracker(count)
+        m.submodules.deferred = deferred = RoundRobin(count)
+        m.submodules.verdicts = verdicts = VerdictQueue(count)
+        wiring.connect(m, wiring.flipped(self.context_write), contexts.configure)
+        program_write, program_read = program.write_port(), program.read_port(domain="comb")
+        m.d.comb += [
+            program_write.en.eq(self.program_write.enable),
+            program_write.addr.eq(self.program_write.index),
+            program_write.data.eq(self.program_write.word),
+            self.idle.eq(self.free.all()),
+        ]
+        for chooser in (selection, deferred, verdicts):
+            m.d.comb += chooser.restart.eq(self.idle)
+
+        # What a context waits for. In none of these, it is in the pipeline, waits for memory, or has a
+        # verdict to put out.
+        runnable = Signal(count)  # a selection
+        arrived = Signal(count)  # (beside `runnable`) the record at the target was not executed on yet
+        pending = Signal(count)  # a slot to put `deferred` out
+
+        # -- Selection: whose instruction enters the datapath --
+        room = Signal()
+        popping = Signal()
+        advance = Signal()
+        status = Signal(MemoryStatus)
+        selected = Signal(_Selected)
+        state = contexts.select
+        m.d.comb += [
+            deferred.requests.eq(pending & ~stores.full),
+            popping.eq(room & deferred.any),
+            deferred.used.eq(popping),
+            advance.eq(~popping),
+            selection.advance.eq(advance),
+            selection.record_valid.eq(self.memory.response.valid & ~response.write),
+            selection.record_context.eq(response.tag.context[:number]),
+            selection.runnable.eq(runnable),
+            self.memory.response.ready.eq(selection.ready),
+            status.eq(Mux(selection.direct, response.status, state.status)),
+            selected.valid.eq(selection.direct | selection.picked),
+            selected.context.eq(selection.context),
+            selected.status.eq(status),
+            # A record that could not be read leaves the walk at the record that the load came from.
+            selected.address.eq(
+                Mux(
+                    (selection.direct | arrived.bit_select(selection.context, 1)) & ~_failed(status),
+                    state.target,
+                    state.address,
+                )
+            ),
+            program_read.addr.eq(state.program_counter),
+            datapath.advance.eq(advance),
+            datapath.instruction.eq(program_read.data),
+            datapath.record.eq(Mux(selection.direct, response.data, state.record.as_value())),
+            datapath.registers.eq(state.registers),
+            datapath.address.eq(selected.address),
+        ]
+        final = selected
+        for _ in range(stages - 1):
+            staged = Signal(_Selected)
+            with m.If(advance):
+                m.d.sync += staged.eq(final)
+            final = staged
+
+        # -- Commit: the slot of one context --
+        executing = Signal()
+        launching = Signal()
+        launch_context = Signal(bits)
+        launch_possible = Signal()
+        here = Signal(bits)
+        view = contexts.commit
+        m.d.comb += [
+            executing.eq(final.valid & advance),
+            launch_context.eq(launch.context[:number]),
+            launch_possible.eq(self.free.bit_select(launch_context, 1)),
+            self.launch.ready.eq(launch_possible & advance & ~final.valid),
+            launching.eq(self.launch.valid & self.launch.ready),
+            selection.launch_waits.eq(self.launch.valid & launch_possible & ~self.launch.ready),
+            here.eq(Mux(popping, deferred.grant, Mux(final.valid, final.context, launch_context))),
+            view.context.eq(here),
+            # With one stage there is one set of read ports, addressed by whoever has the slot.
+            state.context.eq(here if stages == 1 else selection.context),
+            commit.executing.eq(executing),
+            commit.step.eq(datapath.step),
+            commit.address.eq(final.address),
+            commit.status.eq(final.status),
+            commit.launching.eq(launching),
+            commit.start.eq(launch.address),
+            commit.base.eq(view.base),
+            commit.limit.eq(view.limit),
+            commit.writable.eq(view.writable),
+            commit.remaining.eq(view.remaining),
+        ]
+        if stages > 1:
+            m.d.comb += selection.hold.eq(final.valid & datapath.step.may_store)
+        self._write_state(m, contexts, commit, datapath.step, launching, final.address, verdicts.now)
+        self._write_record(m, contexts, selection, commit, datapath.step)
+
+        # -- Output: a request, a verdict, or neither --
+        acting = Signal()
+        work = Signal(Deferred)
+        can_store = Signal()
+        unblocked = Signal()
+        send_store = Signal()
+        send_load = Signal()
+        resumes = Signal()
+        waits = Signal()
+        current = Signal(ADDRESS_WIDTH)
+        target = Signal(ADDRESS_WIDTH)
+        m.d.comb += [
+            acting.eq(executing | launching | popping),
+            work.eq(Mux(popping, view.deferred.as_value(), commit.work.as_value())),
+            current.eq(Mux(popping, view.address, Mux(launching, 0, final.address))),
+            target.eq(Mux(popping, view.target, commit.target)),
+            can_store.eq(room & ~stores.full.bit_select(here, 1)),
+            unblocked.eq(acting & (~work.store | can_store)),
+            send_store.eq(acting & work.store & can_store),
+            send_load.eq(acting & ~work.store & (work.after == ExitKind.LOAD) & room),
+            resumes.eq(unblocked & (work.after == ExitKind.GOTO)),
+            verdicts.context.eq(here),
+            verdicts.yields.eq(unblocked & (work.after == ExitKind.YIELD)),
+            verdicts.ends.eq(acting & ~work.store & (work.after == ExitKind.DONE)),
+            # A load or an end behind a store takes a slot of its own: one request, one event a cycle.
+            waits.eq(acting & ~(send_load | resumes | verdicts.yields | verdicts.ends)),
+            contexts.write.deferred.enable.eq(acting),
+            contexts.write.deferred.data.eq(work),
+            contexts.write.deferred.data.store.eq(work.store & ~send_store),
+            stores.context.eq(here),
+            stores.begin.eq(launching),
+            stores.issue.eq(send_store),
+            stores.answer_context.eq(selection.record_context),
+            stores.answer.eq(self.memory.response.valid & self.memory.response.ready & response.write),
+            stores.answer_failed.eq(_failed(response.status)),
+            verdicts.outstanding.eq(stores.outstanding),
+        ]
+        self._put_request(m, room, send_store, send_load, Mux(work.store, current, target), here, work)
+        last = self._put_verdict(m, contexts, stores, verdicts)
+
+        m.d.sync += [
+            self.hop.event.eq(HopEvent.NONE),
+            self.hop.context.eq(here),
+            self.hop.address.eq(Mux(send_load, target, current)),
+        ]
+        with m.If(send_store):
+            m.d.sync += self.hop.event.eq(HopEvent.STORE)
+        with m.Elif(send_load):
+            m.d.sync += self.hop.event.eq(HopEvent.REQUEST)
+        with m.Elif(verdicts.ends):
+            m.d.sync += self.hop.event.eq(HopEvent.VERDICT)
+
+        # -- Where every context goes --
+        def bit(condition: ValueLike, context: Value) -> Value:
+            return Mux(condition, (1 << context)[:count], 0)
+
+        saved = bit(selection.taken & ~selection.direct, selection.record_context)
+        taken = bit(verdicts.valid & verdicts.ready, verdicts.offered)
+        popped = Mux(popping, deferred.one_hot, 0)
+        m.d.sync += [
+            runnable.eq(
+                (runnable & ~selection.picked_one_hot) | bit(resumes, here) | saved | Mux(last, 0, taken)
+            ),
+            arrived.eq((arrived & ~selection.picked_one_hot) | saved),
+            pending.eq((pending & ~popped) | bit(waits, here)),
+            self.free.eq((self.free & ~bit(launching, launch_context)) | Mux(last, taken, 0)),
+        ]
+        return m
+
+    def _write_state(
+        self,
+        m: Module,
+        contexts: Contexts,
+        commit: Commit,
+        step: data.View,
+        launching: Value,
+        address: Value,
+        now: Value,
+    ) -> None:
+        """What a launch or an executed instruction changes in its context."""
+        launch, view = self.launch.payload, contexts.commit
+        remaining = Mux(launching, view.budget, view.remaining - 1)
+        hops = Mux(launching, 0, view.hops) + commit.loads
+        for name, enable, value in (
+            ("program_counter", launching | commit.steps, Mux(launching, launch.entry, step.exit_target)),
+            ("address", launching | commit.executing, Mux(launching, 0, address)),
+            ("target", commit.loads, commit.target),
+            ("remaining", launching | commit.steps, remaining),
+            ("hops", launching | commit.loads, hops),
+            ("outcome", commit.concludes, commit.outcome),
+            ("value", commit.concludes, commit.value),
+        ):
+            write = getattr(contexts.write, name)
+            m.d.comb += [write.enable.eq(enable), write.data.eq(value)]
+        launched = contexts.write.launched
+        m.d.comb += [
+            launched.enable.eq(launching),
+            launched.data.tag.eq(launch.tag),
+            launched.data.start.eq(now),
+        ]
+        for lane in range(8):
+            updated = commit.steps & step.update & (step.update_register == lane)
+            initial = launch.registers[lane] if lane < len(launch.registers) else 0
+            m.d.comb += [
+                contexts.write_registers.lanes[lane].eq(launching | updated),
+                contexts.write_registers.data[lane].eq(Mux(launching, initial, step.update_value)),
+            ]
+
+    def _write_record(
+        self, m: Module, contexts: Contexts, selection: Selection, commit: Commit, step: data.View
+    ) -> None:
+        """A record that arrives and the word that is stored share the write port of the records.
+
+        With one stage both are in one context and are merged; with more, `selection.hold` parts them.
+        """
+        response, write = self.memory.response.payload, contexts.write_record
+        m.d.comb += [
+            write.context.eq(Mux(selection.taken, selection.record_context, contexts.commit.context)),
+            contexts.write_status.context.eq(selection.record_context),
+            contexts.write_status.enable.eq(selection.taken),
+            contexts.write_status.data.eq(response.status),
+        ]
+        for lane in range(8):
+            stored = commit.stores & (step.store_word == lane)
+            word = Mux(stored, step.store_value, response.data.word_select(lane, 32))
+            m.d.comb += [write.lanes[lane].eq(selection.taken | stored), write.data[lane].eq(word)]
+
+    def _put_request(
+        self,
+        m: Module,
+        room: Signal,
+        send_store: Value,
+        send_load: Value,
+        address: Value,
+        context: Value,
+        work: data.View,
+    ) -> None:
+        """The register of the request output; `room` says that it can be loaded in this cycle."""
+        out = self.memory.request
+        valid = Signal()
+        write = Signal()
+        request_address = Signal(ADDRESS_WIDTH)
+        request_context = Signal.like(context)
+        store = Signal(Deferred)
+        m.d.comb += [
+            room.eq(~valid | out.ready),
+            out.valid.eq(valid),
+            out.payload.address.eq(request_address),
+            out.payload.write.eq(write),
+            out.payload.conditional.eq(write & store.conditional),
+            out.payload.expected.eq(store.expected),
+            out.payload.data.eq(store.value.replicate(8)),
+            out.payload.tag.source.eq(self._source),
+            out.payload.tag.context.eq(request_context),
+            out.payload.priority.eq(1),
+        ]
+        for word in range(8):
+            enabled = write & (store.word == word)
+            m.d.comb += out.payload.mask.word_select(word, 4).eq(enabled.replicate(4))
+        with m.If(room):
+            m.d.sync += valid.eq(send_store | send_load)
+        with m.If(send_store | send_load):
+            m.d.sync += [
+                write.eq(send_store),
+                request_address.eq(address),
+                request_context.eq(context),
+                store.eq(work),
+            ]
+
+    def _put_verdict(
+        self, m: Module, contexts: Contexts, stores: StoreTracker, verdicts: VerdictQueue
+    ) -> Value:
+        """The verdict output; returns whether the offered verdict ends its walk."""
+        view, verdict = contexts.verdict, self.verdict.payload
+        last = view.outcome.kind == VerdictKind.DONE
+        spoiled = Signal()
+        m.d.comb += [
+            spoiled.eq(
+                last
+                & (view.outcome.status == WalkStatus.DONE)
+                & stores.failed.bit_select(verdicts.offered, 1)
+            ),
+            view.context.eq(verdicts.offered),
+            verdicts.ready.eq(self.verdict.ready),
+            self.verdict.valid.eq(verdicts.valid),
+            verdict.context.eq(verdicts.offered),
+            verdict.tag.eq(view.launched.tag),
+            verdict.kind.eq(view.outcome.kind),
+            verdict.status.eq(Mux(spoiled, WalkStatus.POISONED, view.outcome.status)),
+            verdict.code.eq(Mux(spoiled, 0, view.outcome.code)),
+            verdict.hops.eq(view.hops),
+            verdict.cycles.eq(verdicts.time - view.launched.start),
+            verdict.value.eq(view.value),
+            verdict.registers.eq(view.registers),
+        ]
+        return last
+
+
+class _Selected(data.Struct):
+    """What goes through the pipeline beside the datapath."""
+
+    valid: 1
+    context: 6
+    status: MemoryStatus
+    address: ADDRESS_WIDTH
+
+
+def _failed(status: Value) -> Value:
+    """The access gave nothing that may be used."""
+    return (status == MemoryStatus.POISONED) | (status == MemoryStatus.OUT_OF_RANGE)
