@@ -344,7 +344,7 @@ def _check_states(log: _Log, shape: Organisation, violations: _Violations) -> No
     changes = opens | log.of(*_CLOSING)
     position = np.arange(len(member))
     latest = np.maximum.accumulate(np.where(changes, position, -1))
-    last = np.concatenate(([-1], latest[:-1])).astype(np.int64)
+    last = np.concatenate(([-1], latest))[:-1].astype(np.int64)
     known = (last >= 0) & (member[last] == member)
     opened = known & opens[last]
     cause = np.where(known, log.cycle[last], -1)
