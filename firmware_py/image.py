@@ -27,9 +27,11 @@ from .records import (
     PARENT,
     SCORE,
     SIBLING,
+    SKIP,
     STATE_LENGTH,
     UNTRIED,
     UNTRIED_MAX,
+    VISITS,
     BitField,
     order_preserving,
 )
@@ -222,6 +224,14 @@ class TreeImage(MutableMapping[int, Atom]):
     def set_dead(self, node: int) -> None:
         """Mark the node dead."""
         self._set(int(self._offsets[node]), DEAD_BIT, 1, "dead")
+
+    def add_visit(self, node: int, value: int) -> None:
+        """Add a value (Q16.16) to the node's value sum, and one to its visits."""
+        offset = int(self._offsets[node])
+        visits = int(self.words[offset, VISITS.word]) >> VISITS.low
+        self._set(offset, VISITS, visits + 1, "visits")
+        total = int(self.words[offset, SKIP.word].astype(np.int32)) + value
+        self._set(offset, BitField(SKIP.word, signed=True), total, "value sum")
 
     def put_candidates(self, candidates: Sequence[int]) -> int:
         """Write a candidate list, linked in the order given, with sequence numbers from 0; its address.

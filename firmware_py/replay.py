@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdl.layouts import VerdictKind
-from hdl.walker.isa import Instruction
 from sim.model.interpreter import BUDGET_MAX, Atom, WalkResult, run_walk
 from sim.trace.schema import Trace
 
+from .assembler import Image
 from .batches import Batch, BatchBuilder, RingSize, WalkCommand, Window
 from .commands import Atoms, fence
 from .completion import Completions
@@ -38,7 +38,6 @@ __all__ = [
     "Plan",
     "PlannedTrace",
     "PlannedWalk",
-    "Program",
     "Run",
     "make_plan",
     "run_plan",
@@ -46,20 +45,6 @@ __all__ = [
 
 #: Checks that have a count, flag or score whose flip can be decisive.
 _CONTROLLED: tuple[Check, ...] = ("climb", "select", "ancestor")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Program:
-    """The walk programs in program memory."""
-
-    instructions: tuple[Instruction, ...]
-    entries: Mapping[str, int]
-    """First instruction by program name."""
-
-    @property
-    def words(self) -> list[int]:
-        """The 128-bit instruction words."""
-        return [instruction.encode() for instruction in self.instructions]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +144,7 @@ class Run:
 def make_plan(
     traces: Iterable[Trace],
     *,
-    program: Program,
+    program: Image,
     layout: Layout,
     ring: RingSize,
     memory_atoms: int,
@@ -193,7 +178,7 @@ class _Slot:
 
 class _Planner:
     def __init__(
-        self, program: Program, layout: Layout, ring: RingSize, memory_atoms: int, concurrent: int
+        self, program: Image, layout: Layout, ring: RingSize, memory_atoms: int, concurrent: int
     ) -> None:
         self._program = program
         self._layout = layout
@@ -346,7 +331,7 @@ def _golden_answer(result: WalkResult) -> Answer:
 def run_plan(
     plan: Plan,
     *,
-    program: Program,
+    program: Image,
     place: int,
     driver: Driver,
     monitor: Monitor,
@@ -380,6 +365,8 @@ def run_plan(
     pairs = list(enumerate(zip(plan.walks, ordered, strict=True)))
     wrong = [number for number, (walk, answer) in pairs if not walk.question.expectation.right(answer)]
     not_golden = [number for number, (walk, answer) in pairs if answer != walk.golden]
+    driver.run_batch(fence())  # starting a batch brings the buffered writes of the last one to the memory
+    memory_differs = _memory_differences(plan, monitor)
     for check, control in plan.controls.items():
         _run_control(
             control,
@@ -388,7 +375,6 @@ def run_plan(
             driver=driver,
             trusted=not wrong and not not_golden,
         )
-    driver.run_batch(fence())  # starting a batch brings the buffered writes of the last one to the memory
     return Run(
         place=place,
         answers=ordered,
@@ -396,7 +382,7 @@ def run_plan(
         batch_cycles=batch_cycles,
         wrong=wrong,
         not_golden=not_golden,
-        memory_differs=_memory_differences(plan, monitor),
+        memory_differs=memory_differs,
         logs=Logs(
             hops=np.concatenate(hops),
             hop_batch=_numbers(hops),
@@ -429,9 +415,7 @@ def _answers(batch: Batch, done: Completions) -> dict[int, tuple[Answer, int]]:
     columns = [records[name].tolist() for name in ("tag", "kind", "value", "status", "code", "hops")]
     for index, (tag, kind, value, status, code, hops) in enumerate(zip(*columns, strict=True)):
         if tag not in number_of or number_of[tag] in answers:
-            raise InternalError(
-                f"completion record {index} has the tag {tag}: expected that of a walk under way"
-            )
+            raise InternalError(f"completion record {index} has tag {tag}: expected that of an open walk")
         if kind == VerdictKind.YIELD.value:
             yields.setdefault(tag, []).append(value)
             continue
@@ -472,15 +456,11 @@ def _run_control(
 
 
 def _memory_differences(plan: Plan, monitor: Monitor) -> list[int]:
-    """Addresses where memory is not the mirror; what the controls have overwritten is left out."""
-    overwritten = {address for control in plan.controls.values() for address in control.records}
+    """Addresses where memory is not the mirror."""
     differs: list[int] = []
     for image in plan.images:
-        if not image.size:
-            continue
-        memory = monitor.fetch(image.base, image.size)
-        for offset in np.flatnonzero((memory != image.words).any(axis=1)):
-            address = image.base + int(offset)
-            if address not in overwritten:
-                differs.append(address)
+        if image.size:
+            memory = monitor.fetch(image.base, image.size)
+            rows = np.flatnonzero((memory != image.words).any(axis=1))
+            differs += (image.base + rows).tolist()
     return differs

@@ -17,6 +17,7 @@ from .walks import (
     ExpectNode,
     ExpectNothing,
     ExpectPath,
+    ExpectRegister,
     ExpectScores,
     Question,
 )
@@ -112,7 +113,7 @@ class Search:
         expectation: Expectation = ExpectNothing()
         if event.check != "none":
             ancestor = self._lowest_common_ancestor(event.from_, event.to)
-            expectation = ExpectNode(address=None if ancestor is None else self.image.address(ancestor))
+            expectation = ExpectRegister(value=0 if ancestor is None else self.image.address(ancestor))
         return Question(
             event=self.event,
             check=event.check,
@@ -155,11 +156,11 @@ class Search:
         )
 
     def _backup(self, event: Backup) -> Question | None:
-        if not event.path:
-            return self._no_walk("backup along an empty path")
         value = round(event.value * (1 << _VALUE_FRACTION_BITS))
-        if not -(1 << 31) <= value < 1 << 31:
-            raise InputError(f"field value is {event.value!r}: expected -32768 to 32767, what a record holds")
+        if self._parent[event.path[-1]] is not None:
+            for node in event.path:
+                self.image.add_visit(node, value)
+            return self._no_walk("backup along a path that ends below its root: the host writes the sums")
         return Question(
             event=self.event,
             check="backup",
@@ -169,7 +170,7 @@ class Search:
             start=self.image.address(event.path[0]),
             registers=(value,),
             yields=0,
-            expectation=ExpectPath(hops=len(event.path)),
+            expectation=ExpectPath(end=self.image.address(event.path[-1]), hops=len(event.path)),
         )
 
     # -- Inside -------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ __all__ = [
     "ExpectNode",
     "ExpectNothing",
     "ExpectPath",
+    "ExpectRegister",
     "ExpectScores",
     "Expectation",
     "Question",
@@ -64,19 +65,31 @@ class ExpectNode:
     def right(self, answer: Answer) -> bool:
         """Whether the walk ended there."""
         if self.address is None:
-            return answer.status == WalkStatus.NULL_POINTER
-        return answer.status == WalkStatus.DONE and answer.value == self.address
+            return answer.status == WalkStatus.NULL_POINTER.value
+        return answer.status == WalkStatus.DONE.value and answer.value == self.address
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectRegister:
+    """The walk says `done` with this value in r0."""
+
+    value: int
+
+    def right(self, answer: Answer) -> bool:
+        """Whether it did."""
+        return answer.status == WalkStatus.DONE.value and answer.registers[0] == self.value
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectPath:
-    """The walk reads exactly `hops` records and ends at the root of the path, at a null pointer."""
+    """The walk reads exactly `hops` records and ends on the one at `end`."""
 
+    end: int
     hops: int
 
     def right(self, answer: Answer) -> bool:
-        """Whether it ended so."""
-        return answer.status == WalkStatus.NULL_POINTER and answer.hops == self.hops
+        """Whether it did."""
+        return answer.status == WalkStatus.DONE.value and (answer.value, answer.hops) == (self.end, self.hops)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +100,7 @@ class ExpectList:
 
     def right(self, answer: Answer) -> bool:
         """Whether it did."""
-        return answer.status == WalkStatus.DONE and answer.yields == self.values
+        return answer.status == WalkStatus.DONE.value and answer.yields == self.values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +113,9 @@ class ExpectScores:
 
     def right(self, answer: Answer) -> bool:
         """Whether it did."""
-        if answer.status != WalkStatus.DONE or not all(value in self.members for value in answer.yields):
+        if answer.status != WalkStatus.DONE.value or not all(
+            value in self.members for value in answer.yields
+        ):
             return False
         if any(answer.yields.count(value) > self.members[value][1] for value in set(answer.yields)):
             return False

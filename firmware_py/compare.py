@@ -1,0 +1,321 @@
+"""The comparison: the same traces replayed near and far on one design, with every figure of the report."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdl.config import DesignConfig, named_config
+from hdl.memory.address import AddressMap
+from hdl.memory.timing import PRESETS
+from sim.model.command_checker import check as check_commands
+from sim.trace.importers import import_file
+from sim.trace.schema import Trace
+
+from .assembler import Image
+from .batches import ring_size
+from .control import Control
+from .errors import InputError
+from .image import Layout
+from .ledger import Ledger, Statistics, make_ledger, statistics
+from .machine import Machine, OpenMachine
+from .paths import CONTROLLER_CYCLES, FarPath, device_cycles, far_path
+from .replay import Plan, Run, make_plan, run_plan
+from .walks import Check
+
+__all__ = [
+    "Comparison",
+    "FileVerdicts",
+    "PlaceFigures",
+    "Tally",
+    "TraceFile",
+    "compare",
+    "design_for",
+    "read_files",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceFile:
+    """The traces of one file and the kind that it was recognised as."""
+
+    file: str
+    format: str
+    traces: Sequence[Trace]
+
+
+def read_files(files: Sequence[Path]) -> list[TraceFile]:
+    """Every trace of the files. Raises TraceError or OSError naming the file, InputError for no file."""
+    if not files:
+        raise InputError("no trace file was given: expected at least one")
+    read: list[TraceFile] = []
+    for file in files:
+        imported = import_file(file)
+        traces = list(imported)
+        read.append(TraceFile(file=str(file), format=imported.summary.format, traces=traces))
+    return read
+
+
+def design_for(memory: str) -> DesignConfig:
+    """The design that comparisons simulate, on the memory preset `memory`. Raises InputError."""
+    if memory not in PRESETS:
+        raise InputError(f"unknown memory preset {memory!r}: expected one of {', '.join(PRESETS)}")
+    base = named_config("simulation")
+    return dataclasses.replace(base, memory=dataclasses.replace(base.memory, preset=memory))
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """Verdicts: how many were checked, and how many of those were wrong near or far."""
+
+    checked: int = 0
+    wrong: int = 0
+
+
+@dataclass(kw_only=True)
+class FileVerdicts:
+    """What came of the traces of one file."""
+
+    file: str
+    format: str
+    problems: int = 0
+    nodes: int = 0
+    walks: int = 0
+    """Walks in each place."""
+    verdicts: Tally = field(default_factory=Tally)
+    unchecked: Counter[str] = field(default_factory=Counter)
+    """Events without a verdict by reason: walks compared with the golden interpreter only, or no walk."""
+    by_source: dict[str, Tally] = field(default_factory=dict)
+    by_check: dict[Check, Tally] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceFigures:
+    """The figures of one place; latencies in cycles."""
+
+    walk: Statistics
+    reads_per_walk: Statistics
+    loop: Statistics
+    bound_mean: float | None
+    ledger: Ledger
+    violations: Counter[str]
+    """Broken timing rules by name."""
+    replay_cycles: int
+    """Cycles inside batches."""
+    run: Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Everything that a report says."""
+
+    config: DesignConfig
+    concurrent: int
+    far_path: FarPath
+    files: Sequence[FileVerdicts]
+    near: PlaceFigures
+    far: PlaceFigures
+    controls: Sequence[Control]
+    """Negative controls that were run in both places; each turned its verdict wrong."""
+    failures: Sequence[str]
+    """Why the run is not good, one line each; empty when it is."""
+
+    @property
+    def clock_ns(self) -> float:
+        """Length of a cycle."""
+        return self.config.memory.timing.clock_ns
+
+    @property
+    def violations(self) -> int:
+        """Broken timing rules, near and far together."""
+        return self.near.violations.total() + self.far.violations.total()
+
+    @property
+    def isolated_speedup(self) -> float:
+        """Isolated far loop over isolated near loop: an input, for the preset chose the far one."""
+        near = (
+            device_cycles(self.config.memory.timing, self.far_path.path.row_state)
+            + CONTROLLER_CYCLES
+            + self.config.walker.execute_stages
+        )
+        return self.far_path.isolated_cycles / near
+
+
+def compare(
+    files: Sequence[TraceFile],
+    *,
+    config: DesignConfig,
+    far: str,
+    concurrent: int,
+    program: Image,
+    layout: Layout,
+    open_machine: OpenMachine,
+    announce: Callable[[str], None],
+    progress: Callable[[str, int, int], None],
+) -> Comparison:
+    """The comparison of the traces of `files` on `config`, across the far preset `far`.
+
+    `announce` is told what is being built, `progress` the place, the batches done and their number. Raises
+    InputError for an input that cannot be replayed and InternalError when the run cannot be trusted.
+    """
+    path = far_path(far, config)
+    plan = make_plan(
+        (trace for file in files for trace in file.traces),
+        program=program,
+        layout=layout,
+        ring=ring_size(config),
+        memory_atoms=config.memory.organisation.atoms,
+        contexts=config.walker.contexts,
+        concurrent=concurrent,
+    )
+    with open_machine(config, announce) as machine:
+        near, away = (
+            _run_place(
+                plan,
+                place,
+                name=name,
+                machine=machine,
+                path=path,
+                program=program,
+                config=config,
+                progress=progress,
+            )
+            for place, name in enumerate(("near", "far"))
+        )
+    return Comparison(
+        config=config,
+        concurrent=concurrent,
+        far_path=path,
+        files=_verdicts(plan, files, near.run, away.run),
+        near=near,
+        far=away,
+        controls=list(plan.controls.values()),
+        failures=_failures(plan, near, away),
+    )
+
+
+def _run_place(
+    plan: Plan,
+    place: int,
+    *,
+    name: str,
+    machine: Machine,
+    path: FarPath,
+    program: Image,
+    config: DesignConfig,
+    progress: Callable[[str, int, int], None],
+) -> PlaceFigures:
+    machine.driver.set_link(latency_up=path.latency_up, latency_down=path.latency_down)
+    run = run_plan(
+        plan,
+        program=program,
+        place=place,
+        driver=machine.driver,
+        monitor=machine.monitor,
+        progress=lambda done: progress(name, done, len(plan.batches)),
+    )
+    memory = config.memory
+    logs = run.logs
+    ledger = make_ledger(
+        place=place,
+        hops=logs.hops,
+        hop_batch=logs.hop_batch,
+        accesses=logs.accesses,
+        access_batch=logs.access_batch,
+        commands=logs.commands,
+        timing=memory.timing,
+        address_map=AddressMap(memory),
+    )
+    report = check_commands(
+        logs.commands,
+        memory.timing,
+        memory.organisation,
+        refresh_windows=_active(logs.accesses["cycle"], logs.access_batch),
+    )
+    bound = ledger.bound_cycles
+    return PlaceFigures(
+        walk=statistics(run.walk_cycles),
+        reads_per_walk=statistics([answer.hops for answer in run.answers]),
+        loop=statistics(ledger.loops.cycles),
+        bound_mean=float(bound.mean()) if len(bound) else None,
+        ledger=ledger,
+        violations=Counter(report.by_rule()),
+        replay_cycles=int(run.batch_cycles.sum()),
+        run=run,
+    )
+
+
+def _active(cycle: NDArray[np.uint64], batch: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[begin, end) of each batch, as far as its accesses show it: refresh is on at least there."""
+    if not len(cycle):
+        return np.zeros((0, 2), dtype=np.int64)
+    last = np.flatnonzero(np.diff(batch, append=batch[-1] + 1))
+    first = np.concatenate(([0], last[:-1] + 1))
+    return np.stack((cycle[first].astype(np.int64), cycle[last].astype(np.int64) + 1), axis=1)
+
+
+def _verdicts(plan: Plan, files: Sequence[TraceFile], near: Run, far: Run) -> list[FileVerdicts]:
+    file_of = [index for index, file in enumerate(files) for _ in file.traces]
+    result = [FileVerdicts(file=file.file, format=file.format) for file in files]
+    for number, planned in enumerate(plan.traces):
+        verdicts = result[file_of[number]]
+        verdicts.problems += 1
+        verdicts.nodes += planned.nodes
+        verdicts.unchecked.update(unasked.reason for unasked in planned.unasked)
+    wrong = set(near.wrong) | set(far.wrong)
+    for number, walk in enumerate(plan.walks):
+        verdicts = result[file_of[walk.trace]]
+        question = walk.question
+        verdicts.walks += 1
+        if question.check == "none":
+            verdicts.unchecked[question.reason or "no reason given"] += 1
+            continue
+        tallies = [verdicts.verdicts, verdicts.by_check.setdefault(question.check, Tally())]
+        if question.source is not None:
+            tallies.append(verdicts.by_source.setdefault(question.source, Tally()))
+        for tally in tallies:
+            tally.checked += 1
+            tally.wrong += number in wrong
+    return result
+
+
+def _failures(plan: Plan, near: PlaceFigures, far: PlaceFigures) -> list[str]:
+    """One line for each kind of fault, with the first of the kind."""
+    lines: list[str] = []
+    for name, figures in (("near", near), ("far", far)):
+        run = figures.run
+        for what, walks in (
+            ("verdicts are wrong", run.wrong),
+            ("walks differ from the golden interpreter", run.not_golden),
+        ):
+            if walks:
+                lines.append(
+                    f"{name}: {len(walks)} of {len(plan.walks)} {what}; {_describe(plan, run, walks[0])}"
+                )
+        if run.memory_differs:
+            lines.append(
+                f"{name}: {len(run.memory_differs)} atoms of memory are not what the replay has written and "
+                f"its walks have stored; the first is {run.memory_differs[0]:#x}"
+            )
+        if figures.violations:
+            rules = ", ".join(f"{rule} {count}" for rule, count in figures.violations.most_common())
+            lines.append(f"{name}: {figures.violations.total()} protocol violations: {rules}")
+    if near.run.wrong != far.run.wrong:
+        lines.append("near and far verdicts differ: expected the same in both places")
+    return lines
+
+
+def _describe(plan: Plan, run: Run, number: int) -> str:
+    walk = plan.walks[number]
+    trace = plan.traces[walk.trace].trace
+    event = trace.events[walk.question.event]
+    return (
+        f"{trace.file}: trace {trace.name}: event {walk.question.event} ({event.name}): "
+        f"found {run.answers[number]}, the golden interpreter {walk.golden}"
+    )

@@ -1,0 +1,45 @@
+"""The machine that a comparison runs on: the compiled design with its driver, opened and closed as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from hdl.config import DesignConfig
+
+from .replay import Driver, Monitor
+
+__all__ = ["LinkedDriver", "Machine", "OpenMachine", "compiled_machine"]
+
+
+class LinkedDriver(Driver, Protocol):
+    """A driver that also sets the off-chip link."""
+
+    def set_link(self, *, latency_up: int, latency_down: int, bytes_per_cycle: int = 0) -> None:
+        """Sets the cycles added each way, and the width (0: a message a cycle)."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """A design that runs: how the host reaches it, and what is observed of it."""
+
+    driver: LinkedDriver
+    monitor: Monitor
+
+
+OpenMachine: TypeAlias = Callable[[DesignConfig, Callable[[str], None]], AbstractContextManager[Machine]]
+
+
+@contextmanager
+def compiled_machine(config: DesignConfig, announce: Callable[[str], None]) -> Iterator[Machine]:
+    """The compiled model of `config` in this process; `announce` is told what is being built."""
+    from sim.compiled import CompiledModel
+
+    from .driver import Accelerator
+    from .transport.inprocess import InProcessTransport
+
+    with CompiledModel(config, announce=announce) as model:
+        yield Machine(driver=Accelerator(InProcessTransport(model)), monitor=model)

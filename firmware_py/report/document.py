@@ -1,0 +1,130 @@
+"""The comparison as a JSON document, schema `clew.compare/1`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..compare import Comparison, FileVerdicts, PlaceFigures, Tally
+
+__all__ = ["SCHEMA", "document", "write_document"]
+
+#: The `schema` of the document.
+SCHEMA = "clew.compare/1"
+
+
+def document(comparison: Comparison) -> dict[str, Any]:
+    """The comparison as plain JSON types. A figure without a sample is null."""
+    path = comparison.far_path.path
+    return {
+        "schema": SCHEMA,
+        "memory": comparison.config.memory.preset,
+        "clock_ns": comparison.clock_ns,
+        "concurrent": comparison.concurrent,
+        "traces": [_file(verdicts) for verdicts in comparison.files],
+        "paths": {
+            "near": _place(comparison.near, comparison.clock_ns),
+            "far": {
+                **_place(comparison.far, comparison.clock_ns),
+                "preset": path.name,
+                "source": path.source,
+            },
+        },
+        "speedup": {
+            "walk_mean": ratio(comparison.far.walk.mean, comparison.near.walk.mean),
+            "walk_p50": ratio(comparison.far.walk.p50, comparison.near.walk.p50),
+            "loop_mean": ratio(comparison.far.loop.mean, comparison.near.loop.mean),
+        },
+        "violations": comparison.violations,
+        "details": {
+            "isolated_speedup_input": comparison.isolated_speedup,
+            "link_latency_cycles": {
+                "up": comparison.far_path.latency_up,
+                "down": comparison.far_path.latency_down,
+            },
+            "by_check": {check: _tally(tally) for check, tally in by_check(comparison.files).items()},
+            "unchecked": dict(unchecked(comparison.files)),
+            "negative_control": {control.check: "wrong" for control in comparison.controls},
+            "failures": list(comparison.failures),
+        },
+    }
+
+
+def write_document(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a document so that the file appears whole or not at all. Raises OSError."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        os.replace(temporary, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def ratio(over: float | None, under: float | None) -> float | None:
+    """`over` / `under`; None where there is none."""
+    return None if over is None or not under else over / under
+
+
+def by_check(files: list[FileVerdicts] | Any) -> dict[str, Tally]:
+    """The verdicts of all files by check."""
+    return _merged([verdicts.by_check for verdicts in files])
+
+
+def by_source(files: list[FileVerdicts] | Any) -> dict[str, Tally]:
+    """The verdicts of all files by the source of their untried counts."""
+    return _merged([verdicts.by_source for verdicts in files])
+
+
+def unchecked(files: list[FileVerdicts] | Any) -> Counter[str]:
+    """The events without a verdict of all files by reason."""
+    total: Counter[str] = Counter()
+    for verdicts in files:
+        total.update(verdicts.unchecked)
+    return total
+
+
+def _merged(parts: list[Mapping[Any, Tally]]) -> dict[str, Tally]:
+    merged: dict[str, Tally] = {}
+    for part in parts:
+        for name, tally in part.items():
+            into = merged.setdefault(name, Tally())
+            into.checked += tally.checked
+            into.wrong += tally.wrong
+    return dict(sorted(merged.items()))
+
+
+def _tally(tally: Tally) -> dict[str, int]:
+    return {"checked": tally.checked, "wrong": tally.wrong}
+
+
+def _file(verdicts: FileVerdicts) -> dict[str, Any]:
+    return {
+        "file": verdicts.file,
+        "format": verdicts.format,
+        "problems": verdicts.problems,
+        "nodes": verdicts.nodes,
+        "walks": verdicts.walks,
+        "verdicts_checked": verdicts.verdicts.checked,
+        "verdicts_wrong": verdicts.verdicts.wrong,
+        "verdicts_unchecked": verdicts.unchecked.total(),
+        "by_source": {source: _tally(tally) for source, tally in sorted(verdicts.by_source.items())},
+    }
+
+
+def _place(figures: PlaceFigures, clock_ns: float) -> dict[str, Any]:
+    bound = figures.bound_mean
+    return {
+        "walk_ns": figures.walk.scaled(clock_ns).as_dict(),
+        "reads_per_walk": figures.reads_per_walk.as_dict(),
+        "loop_cycles": figures.loop.as_dict(),
+        "loop_ns": figures.loop.scaled(clock_ns).as_dict(),
+        "bound_ns": {"mean": None if bound is None else bound * clock_ns},
+        "ratio_to_bound": figures.ledger.ratio_to_bound,
+        "row": figures.ledger.rows.as_dict(),
+    }
