@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -83,6 +84,11 @@ class Reference:
         self._horizon = max(rule.cycles for rule in timing.rules())
         self.open: set[tuple[int, int]] = set()
         """(pseudo channel, bank) of every open bank."""
+
+    def clear(self) -> None:
+        """Forget every command."""
+        self.history.clear()
+        self.open.clear()
 
     def broken(self, issue: Issue) -> set[str]:
         """Names of the rules that `issue` would break."""
@@ -240,6 +246,7 @@ def plant(timing: TimingPreset, rule: Rule) -> Planted:
     the commands of a window may be illegal, where a rule of a single distance hides it (tRRDS and tFAW).
     """
     alone = not shadowed(timing, rule)
+    reference = Reference(timing)
     organisation = timing.organisation
     near, far = (0, 0), _neighbour(rule.scope, organisation)
     befores = [near] * rule.window
@@ -250,15 +257,21 @@ def plant(timing: TimingPreset, rule: Rule) -> Planted:
     prefixes: list[list[tuple[Command, tuple[int, int]]]] = [[], opened[:1], opened[-1:], opened]
     middles = [[], [(Command.PRE, near)], [(Command.RDA, near)]]
     for prefix, middle in sorted(product(prefixes, middles), key=lambda pair: len(pair[0]) + len(pair[1])):
-        for slack in range(64):
-            planted = _try(timing, rule, prefix, befores, middle, far, slack, alone)
-            if planted:
-                return planted
+        with suppress(_NeverLegal):
+            for slack in range(64):
+                reference.clear()
+                planted = _try(reference, rule, prefix, befores, middle, far, slack, alone)
+                if planted:
+                    return planted
     raise AssertionError(f"no sequence breaks {rule} by one cycle")
 
 
+class _NeverLegal(Exception):
+    """A command of a sequence that no waiting makes legal."""
+
+
 def _try(
-    timing: TimingPreset,
+    reference: Reference,
     rule: Rule,
     prefix: list[tuple[Command, tuple[int, int]]],
     befores: list[tuple[int, int]],
@@ -267,8 +280,7 @@ def _try(
     slack: int,
     alone: bool,
 ) -> Planted | None:
-    reference = Reference(timing)
-    time = timing.activate_slots - 1
+    time = reference.timing.activate_slots - 1
 
     def place(command: Command, where: tuple[int, int], earliest: int) -> int:
         """Accept the command at the first legal time from `earliest`."""
@@ -282,20 +294,15 @@ def _try(
             if not reference.broken(issue):
                 reference.accept(issue)
                 return at
-        return -1
+        raise _NeverLegal
 
     for command, where in prefix:
-        time = place(command, where, time)
-        if time < 0:
-            return None
-        time += 1
+        time = place(command, where, time) + 1
     first = place(rule.before, befores[0], time + slack)
-    if first < 0:
-        return None
     last = first + rule.cycles - 1
     for index, where in enumerate(befores[1:], 1):
         # The last of a window leaves the table's distance to what follows, the others spread evenly.
-        end = last - max(r.cycles for r in timing.rules() if _single(r, rule))
+        end = last - max(r.cycles for r in reference.timing.rules() if _single(r, rule))
         reference.accept(
             Issue(
                 time=first + (end - first) * index // (len(befores) - 1),
