@@ -295,9 +295,8 @@ def _failures(plan: Plan, near: PlaceFigures, far: PlaceFigures) -> list[str]:
             ("walks differ from the golden interpreter", run.not_golden),
         ):
             if walks:
-                lines.append(
-                    f"{name}: {len(walks)} of {len(plan.walks)} {what}; {_describe(plan, run, walks[0])}"
-                )
+                first = _describe(plan, run, walks[0])
+                lines.append(f"{name}: {len(walks)} of {len(plan.walks)} {what}; the first: {first}")
         if run.memory_differs:
             lines.append(
                 f"{name}: {len(run.memory_differs)} atoms of memory are not what the replay has written and "

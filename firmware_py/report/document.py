@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,17 +71,17 @@ def ratio(over: float | None, under: float | None) -> float | None:
     return None if over is None or not under else over / under
 
 
-def by_check(files: list[FileVerdicts] | Any) -> dict[str, Tally]:
+def by_check(files: Sequence[FileVerdicts]) -> dict[str, Tally]:
     """The verdicts of all files by check."""
     return _merged([verdicts.by_check for verdicts in files])
 
 
-def by_source(files: list[FileVerdicts] | Any) -> dict[str, Tally]:
+def by_source(files: Sequence[FileVerdicts]) -> dict[str, Tally]:
     """The verdicts of all files by the source of their untried counts."""
     return _merged([verdicts.by_source for verdicts in files])
 
 
-def unchecked(files: list[FileVerdicts] | Any) -> Counter[str]:
+def unchecked(files: Sequence[FileVerdicts]) -> Counter[str]:
     """The events without a verdict of all files by reason."""
     total: Counter[str] = Counter()
     for verdicts in files:
@@ -89,7 +89,7 @@ def unchecked(files: list[FileVerdicts] | Any) -> Counter[str]:
     return total
 
 
-def _merged(parts: list[Mapping[Any, Tally]]) -> dict[str, Tally]:
+def _merged(parts: Sequence[Mapping[Any, Tally]]) -> dict[str, Tally]:
     merged: dict[str, Tally] = {}
     for part in parts:
         for name, tally in part.items():

@@ -1,0 +1,180 @@
+"""The command line: `clew`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hdl.config import CONFIGS
+
+from .errors import InputError, InternalError
+from .trace_cli import app as trace_app
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="clew",
+    help="A backtracking walker next to an HBM-like memory, in RTL, measured on reasoning traces.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(trace_app, name="trace", help="Import, describe and check traces.")
+
+Memory = Annotated[str, typer.Option(help="Memory preset.")]
+Far = Annotated[str, typer.Option(help="Far path: a published latency of data/off_chip_paths.csv.")]
+Concurrent = Annotated[int, typer.Option(help="Searches replayed at a time, each in a context of its own.")]
+LayoutName = Annotated[str, typer.Option("--layout", help="Where nodes lie in memory.")]
+Json = Annotated[Path | None, typer.Option("--json", help="Write the comparison here, as JSON.")]
+
+
+@app.command()
+def compare(
+    files: Annotated[list[Path], typer.Argument(help="Trace files of any known kind.")],
+    memory: Memory = "hbm2_2000",
+    far: Far = "v100_hbm2",
+    concurrent: Concurrent = 1,
+    layout: LayoutName = "creation",
+    json: Json = None,
+) -> None:
+    """Replay traces near and far and compare. Exit status 1: a verdict was wrong or a rule broken."""
+    _compare(files, memory=memory, far=far, concurrent=concurrent, layout=layout, json=json)
+
+
+@app.command()
+def demo(
+    memory: Memory = "hbm2_2000",
+    far: Far = "v100_hbm2",
+    concurrent: Concurrent = 1,
+    layout: LayoutName = "creation",
+    json: Json = None,
+    out: Annotated[Path, typer.Option(help="Folder for the traces.")] = Path("build/demo"),
+) -> None:
+    """Run the project's own searches, then compare their traces."""
+    from sim.trace.searches import demonstration_traces
+
+    out.mkdir(parents=True, exist_ok=True)
+    files = demonstration_traces(out)
+    _compare(files, memory=memory, far=far, concurrent=concurrent, layout=layout, json=json)
+
+
+@app.command()
+def verilog(
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for clew.v and clew.json.")],
+    config: Annotated[str, typer.Option(help=f"One of {', '.join(CONFIGS)}.")] = "default",
+) -> None:
+    """Write the design as Verilog, with a JSON side-car that describes it."""
+    from hdl.generate import write_design
+
+    if config not in CONFIGS:
+        raise InputError(f"unknown configuration {config!r}: expected one of {', '.join(CONFIGS)}")
+    for path in write_design(config, out):
+        typer.echo(path)
+
+
+@app.command()
+def registers(
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="File; else standard output.")] = None,
+) -> None:
+    """Write the register map as a Markdown page."""
+    from hdl.registers import markdown
+
+    if out is None:
+        typer.echo(markdown(), nl=False)
+    else:
+        out.write_text(markdown(), encoding="utf-8")
+
+
+@app.command()
+def bench(
+    json: Annotated[Path | None, typer.Option("--json", help="Write the figures here.")] = None,
+    cocotb: Annotated[bool, typer.Option(help="Measure the speed of cocotb as well.")] = True,
+) -> None:
+    """Measure the figures that the design must reach. Exit status 1: one was missed."""
+    from .bench import figures, figures_document, print_figures
+    from .progress import Reporter
+    from .report.document import write_document
+    from .report.table import console
+
+    _require_folder(json)
+    with Reporter() as reporter:
+        measured = figures(announce=reporter.announce, with_cocotb=cocotb)
+    if json is not None:
+        write_document(json, figures_document(measured))
+    print_figures(measured, console())
+    if not all(figure.reached for figure in measured):
+        raise typer.Exit(1)
+
+
+def _compare(
+    files: list[Path], *, memory: str, far: str, concurrent: int, layout: str, json: Path | None
+) -> None:
+    from .compare import compare as run_comparison
+    from .compare import design_for, read_files
+    from .image import layout_named
+    from .machine import compiled_machine
+    from .paths import far_path
+    from .programs import default_image
+    from .progress import Reporter
+    from .report.document import document, write_document
+    from .report.table import console, print_comparison
+
+    _require_folder(json)
+    config = design_for(memory)
+    far_path(far, config)  # before anything takes long
+    policy = layout_named(layout)
+    traces = read_files(files)
+    with Reporter() as reporter:
+        comparison = run_comparison(
+            traces,
+            config=config,
+            far=far,
+            concurrent=concurrent,
+            program=default_image(),
+            layout=policy,
+            open_machine=compiled_machine,
+            announce=reporter.announce,
+            progress=reporter.advance,
+        )
+    if json is not None:
+        write_document(json, document(comparison))
+    print_comparison(comparison, console())
+    if comparison.failures:
+        raise typer.Exit(1)
+
+
+def _require_folder(path: Path | None) -> None:
+    if path is not None and not path.absolute().parent.is_dir():
+        raise InputError(f"{path}: expected its folder to exist")
+
+
+def _fail(error: object, status: int) -> None:
+    text = " ".join(str(error).splitlines())
+    print(f"clew: {text}", file=sys.stderr)
+    raise SystemExit(status)
+
+
+def main() -> None:
+    """The entry point: bad input is one line and exit status 2, a run that cannot be trusted 1."""
+    from sim.trace.errors import TraceError
+    from sim.verilator import BuildError
+
+    try:
+        app()
+    except (InputError, TraceError) as error:
+        _fail(error, 2)
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else error, 2)
+    except BuildError as error:
+        print(f"clew: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+    except InternalError as error:
+        _fail(error, 1)
+
+
+if __name__ == "__main__":
+    main()

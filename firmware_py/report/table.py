@@ -1,0 +1,161 @@
+"""The comparison as one table for people: near and far side by side."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..compare import Comparison, PlaceFigures, Tally
+from ..ledger import Statistics
+from .document import by_check, by_source, ratio, unchecked
+
+__all__ = ["PIPE_WIDTH", "comparison_table", "console", "print_comparison"]
+
+#: Width of a table that goes into a pipe or a file.
+PIPE_WIDTH = 110
+
+_STATISTICS = (
+    ("min", "min"),
+    ("mean", "mean"),
+    ("p50", "p50"),
+    ("p99", "p99"),
+    ("p999", "p99.9"),
+    ("max", "max"),
+)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that knows whether it is a terminal: in a pipe no colours and a fixed width."""
+    target = Console(stderr=stderr)
+    if target.is_terminal:
+        return target
+    return Console(stderr=stderr, width=PIPE_WIDTH, no_color=True, highlight=False)
+
+
+def print_comparison(comparison: Comparison, target: Console) -> None:
+    """The table, and a line for each fault."""
+    target.print(comparison_table(comparison))
+    for failure in comparison.failures:
+        target.print(Text(failure, style="bold red"), soft_wrap=True)
+
+
+class _Rows:
+    """Adds rows to a table; the name of a figure is shown in its first row only."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._figure = ""
+
+    def add(self, figure: str, what: str, near: str, far: str) -> None:
+        self._table.add_row("" if figure == self._figure else figure, what, near, far)
+        self._figure = figure
+
+    def section(self) -> None:
+        self._table.add_section()
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """The table of a comparison."""
+    near, far, clock = comparison.near, comparison.far, comparison.clock_ns
+    path = comparison.far_path
+    searches = "one search" if comparison.concurrent == 1 else f"{comparison.concurrent} searches"
+    table = Table(
+        title=(
+            f"{comparison.config.memory.preset}, 1 cycle = {clock:g} ns, {searches} at a time\n"
+            f"far: {path.path.name}, {path.path.published_ns:g} ns a dependent read, row "
+            f"{path.path.row_state} ({path.path.source})"
+        ),
+        title_justify="left",
+        caption=(
+            "near and far walk the same records through the same controller; a walk crosses the link in both"
+        ),
+        caption_justify="left",
+    )
+    table.add_column("figure")
+    table.add_column("")
+    table.add_column("near", justify="right")
+    table.add_column("far", justify="right")
+
+    rows = _Rows(table)
+    _latency(rows, "walk latency", near.walk, far.walk, clock)
+    for label, name in _STATISTICS:
+        rows.add(
+            "reads per walk",
+            name,
+            _number(_value(near.reads_per_walk, label)),
+            _number(_value(far.reads_per_walk, label)),
+        )
+    rows.section()
+    _latency(rows, "loop latency", near.loop, far.loop, clock)
+    rows.add("physical bound", "mean", _time(near.bound_mean, clock), _time(far.bound_mean, clock))
+    rows.add("loop / bound", "", _times(near.ledger.ratio_to_bound), _times(far.ledger.ratio_to_bound))
+    for name in ("hit", "closed", "conflict"):
+        rows.add("row of a read", name, _share(near, name), _share(far, name))
+    rows.section()
+    _verdicts(rows, comparison)
+    rows.section()
+    rows.add("near is faster by", "walk, mean", _times(ratio(far.walk.mean, near.walk.mean)), "")
+    rows.add("near is faster by", "walk, p50", _times(ratio(far.walk.p50, near.walk.p50)), "")
+    rows.add("near is faster by", "loop, mean", _times(ratio(far.loop.mean, near.loop.mean)), "")
+    rows.add("near is faster by", "isolated: an input", _times(comparison.isolated_speedup), "")
+    return table
+
+
+def _latency(rows: _Rows, figure: str, near: Statistics, far: Statistics, clock: float) -> None:
+    rows.add(figure, "count", f"{near.count:,}", f"{far.count:,}")
+    for label, name in _STATISTICS:
+        rows.add(figure, name, _time(_value(near, label), clock), _time(_value(far, label), clock))
+
+
+def _verdicts(rows: _Rows, comparison: Comparison) -> None:
+    """Verdicts hold for both places: one is wrong when it is wrong in either."""
+    for check, tally in by_check(comparison.files).items():
+        rows.add("verdicts wrong", check, *_both(tally))
+    for source, tally in by_source(comparison.files).items():
+        rows.add("verdicts wrong", f"untried {source}", *_both(tally))
+    reasons = unchecked(comparison.files)
+    rows.add("unchecked events", "all", f"{reasons.total():,}", f"{reasons.total():,}")
+    for reason, count in reasons.most_common():
+        rows.add("unchecked events", reason, f"{count:,}", f"{count:,}")
+    near, far = comparison.near, comparison.far
+    controlled = ", ".join(control.check for control in comparison.controls)
+    found = "found wrong" if controlled else "-"
+    rows.add("negative control", controlled or "no field decides", found, found)
+    rows.add(
+        "unlike the golden model",
+        "walks",
+        f"{len(near.run.not_golden):,}",
+        f"{len(far.run.not_golden):,}",
+    )
+    rows.add("protocol violations", "", f"{near.violations.total():,}", f"{far.violations.total():,}")
+
+
+def _both(tally: Tally) -> tuple[str, str]:
+    text = f"{tally.wrong:,} of {tally.checked:,}"
+    return text, text
+
+
+def _value(statistics: Statistics, name: str) -> float | None:
+    return getattr(statistics, name)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+
+
+def _time(cycles: float | None, clock: float) -> str:
+    if cycles is None:
+        return "-"
+    return f"{_number(cycles)} cycles = {_number(cycles * clock)} ns"
+
+
+def _times(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f} x"
+
+
+def _share(figures: PlaceFigures, name: str) -> str:
+    share = figures.ledger.rows.as_dict()[name]
+    return "-" if share is None else f"{100 * share:.1f} %"
