@@ -287,7 +287,8 @@ def run_cocotb(
                 environment=environment,
                 toplevel=toplevel,
                 module=module,
-                testcase=testcase,
+                # cocotb searches the module's path and the test's name together.
+                testcase=None if testcase is None else rf"\.(?:{testcase})(?:$|/)",
                 seed=seed,
                 sim_build=work,
                 plus_args=list(plus_args),
