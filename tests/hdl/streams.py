@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import random
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
@@ -17,6 +18,7 @@ __all__ = [
     "collect",
     "drive",
     "get",
+    "monitor",
     "never",
     "put",
     "randomly",
@@ -102,6 +104,22 @@ def check_stream_rule(stream: Any, name: str) -> Bench:
                 assert valid, f"{name}: valid fell before ready"
                 assert now == offered, f"{name}: payload changed before ready: {offered:#x}, then {now:#x}"
             offered = now if valid and not ready else None
+
+    return watch
+
+
+def monitor(stream: Any, into: list[tuple[int, int]]) -> Bench:
+    """A background process that appends (cycle, payload as an integer) of every transfer to `into`.
+
+    Cycles count from the start of the simulation, the same for every monitor of it.
+    """
+
+    async def watch(ctx: Any) -> None:
+        payload = Value.cast(stream.payload)
+        for cycle in itertools.count():
+            _, _, valid, ready, now = await ctx.tick().sample(stream.valid, stream.ready, payload)
+            if valid and ready:
+                into.append((cycle, now))
 
     return watch
 
