@@ -161,7 +161,7 @@ def random_issues(
         part = time % 768 if legal else 0
         # The order of a cycle: column command, ACT, other row command.
         for kinds in phases if part < 640 else closing if part < 700 else refreshing:
-            if not kinds or generator.random() < (0.2 if legal else 0.85):
+            if not kinds or generator.random() < (0.85 if not legal else 0.2 if part < 640 else 0.9):
                 continue
             command = generator.choices(kinds, [weights.get(kind, 1.0) for kind in kinds])[0]
             issue = Issue(

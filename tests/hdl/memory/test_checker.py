@@ -250,7 +250,8 @@ def test_refresh_is_overdue_one_cycle_after_the_limit(monkeypatch: pytest.Monkey
     assert len(check(log, timing)) == 0
 
 
-def test_legal_commands_are_met_with_silence(config: DesignConfig) -> None:
+def test_legal_commands_are_met_with_silence() -> None:
+    config = DesignConfig()
     timing = config.memory.timing
     for seed in range(2):
         issues = random_issues(random.Random(seed), timing, count=500, legal=True)
@@ -261,7 +262,8 @@ def test_legal_commands_are_met_with_silence(config: DesignConfig) -> None:
         assert not reports, f"seed {seed}: {reports[0]}"
 
 
-def test_checkers_agree_on_illegal_commands(config: DesignConfig) -> None:
+def test_checkers_agree_on_illegal_commands() -> None:
+    config = DesignConfig()
     timing = config.memory.timing
     broken: set[str] = set()
     for seed in range(3):
