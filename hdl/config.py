@@ -102,6 +102,10 @@ class ControllerConfig:
     """Buffered writes at which a drain starts."""
     drain_low: int = 8
     """Buffered writes at which a drain ends."""
+    drain_idle: int = 64
+    """Cycles without a waiting read after which buffered writes are drained anyway."""
+    drain_burst: int = 64
+    """Cycles for which a drain may hold reads of its pseudo channel back, and then reads a drain."""
     row_hit_cap: int = 16
     """Row hits that may pass an older request of the same bank."""
     age_cap: int = 512
@@ -123,6 +127,9 @@ class ControllerConfig:
             (self.drain_low, self.drain_high),
             "0 <= low < high <= write_buffer",
         )
+        for name in ("drain_idle", "drain_burst"):
+            value = getattr(self, name)
+            _require(1 <= value <= 1023, f"controller.{name}", value, "1 to 1023")
         _require(1 <= self.row_hit_cap <= 255, "controller.row_hit_cap", self.row_hit_cap, "1 to 255")
         _require(
             _power_of_two(self.age_cap) and self.age_cap >= 64,

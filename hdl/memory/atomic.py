@@ -1,0 +1,129 @@
+"""The atomic unit: conditional writes as an uninterrupted read, compare and write."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from ..layouts import ATOM_BYTES, MemoryPort, MemoryStatus, Source, Tag
+
+__all__ = ["AtomicUnit"]
+
+_WORD_BYTES = 4
+
+
+class AtomicUnit(wiring.Component):
+    """A filter in front of a controller that replaces a conditional write by a read and, if the word that
+    the mask selects has its expected value, a write.
+
+    Other requests and all responses pass through in the same cycle. A conditional write is not accepted,
+    and so keeps later requests out, until it is decided; earlier ones come first because the memory keeps
+    the order of one atom. It is answered with MISMATCH when the word had changed, or with the status of
+    the read when that failed; nothing is written then. Its read carries the source CONTROLLER, which no
+    requester may use.
+
+    Members
+    -------
+    port : In(MemoryPort)
+        The requesters' side.
+    memory : Out(MemoryPort)
+        The controller's side.
+    hold : In(1)
+        Begin nothing: no request passes unless it completes a conditional write that is under way.
+    idle : Out(1)
+        No conditional write is under way.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {"port": In(MemoryPort()), "memory": Out(MemoryPort()), "hold": In(1), "idle": Out(1)}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        asked, answered = self.port.request, self.port.response
+        request, response = self.memory.request, self.memory.response
+        status = Signal(MemoryStatus)
+        tag = Signal(Tag)
+
+        # The mask selects one word: AND-OR instead of a shift.
+        words = [
+            response.payload.data.word_select(w, 32) & asked.payload.mask[_WORD_BYTES * w].replicate(32)
+            for w in range(ATOM_BYTES // _WORD_BYTES)
+        ]
+        word = Signal(32)
+        total: Value = words[0]
+        for other in words[1:]:
+            total = total | other
+        m.d.comb += word.eq(total)
+
+        m.d.comb += [
+            request.payload.eq(asked.payload),
+            request.payload.conditional.eq(0),
+            answered.payload.eq(response.payload),
+        ]
+        own, good = Signal(), Signal()
+        found = response.payload.status
+        m.d.comb += [
+            own.eq(response.payload.tag.source == Source.CONTROLLER),
+            good.eq((found == MemoryStatus.OK) | (found == MemoryStatus.CORRECTED)),
+        ]
+
+        def respond() -> None:
+            m.d.comb += [answered.valid.eq(response.valid), response.ready.eq(answered.ready)]
+
+        def read() -> None:
+            m.d.comb += [
+                request.payload.write.eq(0),
+                request.payload.tag.source.eq(Source.CONTROLLER),
+            ]
+
+        with m.FSM():
+            with m.State("PASS"):
+                respond()
+                m.d.comb += [
+                    self.idle.eq(1),
+                    request.valid.eq(asked.valid & ~self.hold),
+                ]
+                with m.If(asked.payload.write & asked.payload.conditional):
+                    read()
+                    with m.If(request.valid & request.ready):
+                        m.next = "COMPARE"
+                with m.Else():
+                    m.d.comb += asked.ready.eq(request.ready & ~self.hold)
+            with m.State("COMPARE"):
+                with m.If(response.valid & own):
+                    m.d.comb += response.ready.eq(1)
+                    with m.If(good):
+                        m.d.sync += status.eq(MemoryStatus.MISMATCH)
+                        with m.If(word == asked.payload.expected):
+                            m.next = "WRITE"
+                        with m.Else():
+                            m.next = "REFUSE"
+                    with m.Else():
+                        m.d.sync += status.eq(found)
+                        m.next = "REFUSE"
+                with m.Else():
+                    respond()
+            with m.State("WRITE"):
+                respond()
+                m.d.comb += [request.valid.eq(1), asked.ready.eq(request.ready)]
+                with m.If(request.ready):
+                    m.next = "PASS"
+            with m.State("REFUSE"):
+                # Accept now and answer in the next cycle: no requester expects both at once.
+                m.d.comb += asked.ready.eq(1)
+                m.d.sync += tag.eq(asked.payload.tag)
+                m.next = "ANSWER"
+            with m.State("ANSWER"):
+                # Nothing is on offer when this begins: no response passed in the cycles before.
+                m.d.comb += [
+                    answered.valid.eq(1),
+                    answered.payload.tag.eq(tag),
+                    answered.payload.write.eq(1),
+                    answered.payload.status.eq(status),
+                ]
+                with m.If(answered.ready):
+                    m.next = "PASS"
+        return m

@@ -1,0 +1,206 @@
+"""The channel controller: memory requests in, row and column commands out, responses back."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Mux, ResetInserter, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from ..config import DesignConfig
+from ..layouts import (
+    AccessMonitor,
+    ColumnBus,
+    ColumnOp,
+    MemoryPort,
+    MemoryStatus,
+    RowBus,
+    RowClass,
+    RowOp,
+)
+from .address import AddressMap
+from .atomic import AtomicUnit
+from .bank import BankQueues
+from .refresher import Refresher
+from .responses import Responses
+from .scheduler import Scheduler
+from .timers import Timers
+from .timing import Command
+from .write_buffer import WriteBuffer
+
+__all__ = ["CONTROLLER_COMMANDS", "Controller"]
+
+#: The commands that this controller issues: rows stay open, so no auto-precharge.
+CONTROLLER_COMMANDS = frozenset(
+    {Command.ACT, Command.PRE, Command.PREA, Command.REFAB, Command.RD, Command.WR}
+)
+
+
+class Controller(wiring.Component):
+    """A channel's controller. A request accepted in cycle 0 is on a bus in cycle 2 if nothing is in its way;
+    a read's data leaves in the cycle it comes from the device.
+
+    Members
+    -------
+    memory : In(MemoryPort())
+    row : Out(RowBus())
+    column : Out(ColumnBus())
+    access : Out(AccessMonitor())
+        The access whose column command is on the bus.
+    refresh_enable : In(1)
+    restart : In(1)
+        Accept nothing new, finish what is queued, close every row, stop refresh.
+    restarted : Out(1)
+        All that is done and every timing counter has run out. When `restart` falls, the refresh interval
+        begins in that cycle, and what follows depends on nothing that was before.
+    """
+
+    def __init__(self, config: DesignConfig) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "memory": In(MemoryPort()),
+                "row": Out(RowBus()),
+                "column": Out(ColumnBus()),
+                "access": Out(AccessMonitor()),
+                "refresh_enable": In(1),
+                "restart": In(1),
+                "restarted": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        address_map = AddressMap(config.memory)
+        organisation = config.memory.organisation
+        bank_bits = organisation.banks.bit_length() - 1
+
+        m.submodules.atomic = atomic = AtomicUnit()
+        m.submodules.queues = queues = BankQueues(config)
+        m.submodules.write_buffer = write_buffer = WriteBuffer(config.controller)
+        m.submodules.responses = responses = Responses(config.controller)
+        m.submodules.timers = timers = Timers(config.memory, commands=CONTROLLER_COMMANDS)
+        m.submodules.refresher = refresher = Refresher(config.memory, commands=CONTROLLER_COMMANDS)
+        scheduler = Scheduler(config)
+        # Whose turn it is and how old requests are must not depend on what was before a restart.
+        m.submodules.scheduler = ResetInserter(self.restarted)(scheduler)
+
+        # -- Intake --
+        connect(m, flipped(self.memory), atomic.port)
+        connect(m, responses.response, atomic.memory.response)
+        request = atomic.memory.request
+        place = address_map.wires(request.payload.address)
+        queue_room = Signal()
+        accepted = Signal()
+        m.d.comb += [
+            atomic.hold.eq(self.restart),
+            queues.unit.eq(place.unit),
+            queues.row.eq(place.row),
+            queues.column.eq(place.column),
+            queues.write.eq(request.payload.write),
+            queues.priority.eq(request.payload.priority),
+            queues.tag.eq(request.payload.tag),
+            queues.entry.eq(write_buffer.entry),
+            queues.tick.eq(scheduler.tick),
+            write_buffer.data.eq(request.payload.data),
+            write_buffer.mask.eq(request.payload.mask),
+            queue_room.eq(queues.room & (~request.payload.write | write_buffer.room)),
+            request.ready.eq(
+                Mux(request.payload.write | place.out_of_range, responses.acknowledge_room, 1)
+                & (queue_room | place.out_of_range)
+            ),
+            accepted.eq(request.valid & request.ready),
+            queues.enqueue.eq(accepted & ~place.out_of_range),
+            write_buffer.take.eq(queues.enqueue & request.payload.write),
+            responses.acknowledge.eq(accepted & (request.payload.write | place.out_of_range)),
+            responses.acknowledgement.tag.eq(request.payload.tag),
+            responses.acknowledgement.write.eq(request.payload.write),
+            responses.acknowledgement.status.eq(
+                Mux(place.out_of_range, MemoryStatus.OUT_OF_RANGE, MemoryStatus.OK)
+            ),
+        ]
+        stalled = Signal()
+        stalled_unit = Signal.like(queues.unit)
+        m.d.sync += stalled.eq(request.valid & ~queues.room & ~place.out_of_range)
+        m.d.sync += stalled_unit.eq(queues.unit)
+
+        # -- Decision --
+        connect(m, queues.state, scheduler.state)
+        row_op = Signal(RowOp)
+        row_unit = Signal.like(queues.row_unit)
+        reads = Signal()
+        writes = Signal()
+        m.d.comb += [
+            scheduler.activate.eq(timers.activate),
+            scheduler.precharge.eq(timers.precharge),
+            scheduler.read.eq(timers.read),
+            scheduler.write.eq(timers.write),
+            scheduler.read_room.eq(responses.room),
+            scheduler.block.eq(refresher.block),
+            # A restart waits for the writes.
+            scheduler.drain.eq(write_buffer.drain | self.restart),
+            scheduler.stalled.eq((stalled << stalled_unit)[: len(scheduler.stalled)]),
+            row_op.eq(Mux(refresher.block, refresher.row_op, scheduler.row_op)),
+            row_unit.eq(Mux(refresher.block, refresher.pseudo_channel << bank_bits, scheduler.row_unit)),
+            timers.row_op.eq(row_op),
+            timers.row_unit.eq(row_unit),
+            timers.column_op.eq(scheduler.column_op),
+            timers.column_unit.eq(scheduler.column_unit),
+            queues.row_op.eq(row_op),
+            queues.row_unit.eq(row_unit),
+            queues.row_slot.eq(scheduler.row_slot),
+            queues.column_issue.eq(scheduler.column_op != ColumnOp.NOP),
+            queues.column_unit.eq(scheduler.column_unit),
+            queues.column_slot.eq(scheduler.column_slot),
+            reads.eq(scheduler.column_op == ColumnOp.READ),
+            writes.eq(scheduler.column_op == ColumnOp.WRITE),
+            write_buffer.give.eq(writes),
+            write_buffer.read_entry.eq(queues.column_entry),
+            responses.issue.eq(reads),
+            responses.issue_tag.eq(queues.column_tag),
+            responses.read_valid.eq(self.column.read_valid),
+            responses.read_data.eq(self.column.read_data),
+        ]
+
+        # -- Refresh and restart --
+        m.d.comb += [
+            refresher.enable.eq(self.refresh_enable),
+            refresher.restart.eq(self.restart),
+            self.restarted.eq(refresher.restarted),
+            refresher.quiet.eq(queues.empty & responses.empty & atomic.idle),
+            refresher.settled.eq(timers.idle),
+            refresher.precharge_all.eq(timers.precharge_all),
+            refresher.refresh_all.eq(timers.refresh_all),
+        ]
+
+        # -- The buses: out of registers, in the cycle after the decision --
+        def split(unit: Value) -> tuple[Value, Value]:
+            return Value.cast(unit[bank_bits:]), Value.cast(unit[:bank_bits])
+
+        row_channel, row_bank = split(row_unit)
+        column_channel, column_bank = split(scheduler.column_unit)
+        m.d.sync += [
+            self.row.op.eq(row_op),
+            self.column.op.eq(scheduler.column_op),
+            self.access.row_class.eq(Mux(queues.column_issue, queues.column_class, RowClass.NONE)),
+        ]
+        with m.If(row_op != RowOp.NOP):
+            m.d.sync += [
+                self.row.pseudo_channel.eq(row_channel),
+                self.row.bank.eq(row_bank),
+                self.row.row.eq(queues.row_row),
+            ]
+        with m.If(queues.column_issue):
+            m.d.sync += [
+                self.column.pseudo_channel.eq(column_channel),
+                self.column.bank.eq(column_bank),
+                self.column.column.eq(queues.column_column),
+                self.access.tag.eq(queues.column_tag),
+                self.access.write.eq(writes),
+            ]
+        with m.If(writes):
+            m.d.sync += [
+                self.column.write_data.eq(write_buffer.read_data),
+                self.column.write_mask.eq(write_buffer.read_mask),
+            ]
+        return m

@@ -1,0 +1,287 @@
+"""The scheduler: which row command and which column command a channel decides in this cycle.
+
+Within a bank, in this order: what is old or ordered goes strictly oldest first; walks (`priority`) go
+before bulk; row hits pass the oldest request at most `row_hit_cap` times; else the oldest goes first.
+Between banks: old before priority before the rest, round robin among equals.
+
+Reads and writes of a pseudo channel take turns. Writes wait for their turn, which comes when the write
+buffer is filled to its mark, when a write holds something up (a request of the same atom, a full bank
+queue, its age), or when no read has waited for `drain_idle` cycles. Where both wait, a turn that others
+wait for lasts `drain_burst` cycles, so that neither starves.
+
+A request becomes old when it has waited for between half and the whole of `age_cap`. From then on it waits
+only for the older requests of its bank (at most `bank_queue` - 1), for other old requests on the shared
+buses, for the turn of its direction, and for refresh: with Q = bank_queue x banks requests at most in a
+pseudo channel, no longer than age_cap + Q x (row cycle of the bank) + turns and refreshes in that time.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_, or_
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..config import DesignConfig
+from ..layouts import ColumnOp, RowOp
+from .bank import BankState, pair_index
+
+__all__ = ["Scheduler"]
+
+
+class Scheduler(wiring.Component):
+    """The choice of one row and one column command a cycle from the state of all banks.
+
+    Members
+    -------
+    state : In(BankState)
+    activate, precharge, read, write : In(units)
+        The banks whose timing allows the command now.
+    read_room : In(1)
+        A response slot is free.
+    block : In(1)
+        Decide nothing: the refresher owns the buses.
+    drain : In(1)
+        The write buffer wants to be drained.
+    stalled : In(units)
+        The bank for which a request waits outside because its queue is full.
+    tick : Out(1)
+        Half of the age cap has passed.
+    row_op : Out(RowOp), row_unit : Out, row_slot : Out(slots), one hot
+    column_op : Out(ColumnOp), column_unit : Out, column_slot : Out(slots), one hot
+    """
+
+    def __init__(self, config: DesignConfig) -> None:
+        organisation = config.memory.organisation
+        self._config = config.controller
+        self._slots = config.controller.bank_queue
+        self._pseudo_channels = organisation.pseudo_channels
+        self._units = organisation.pseudo_channels * organisation.banks
+        vector, unit = In(self._units), range(self._units)
+        super().__init__(
+            {
+                "state": In(BankState(units=self._units, slots=self._slots)),
+                "activate": vector,
+                "precharge": vector,
+                "read": vector,
+                "write": vector,
+                "read_room": In(1),
+                "block": In(1),
+                "drain": In(1),
+                "stalled": vector,
+                "tick": Out(1),
+                "row_op": Out(RowOp),
+                "row_unit": Out(unit),
+                "row_slot": Out(self._slots),
+                "column_op": Out(ColumnOp),
+                "column_unit": Out(unit),
+                "column_slot": Out(self._slots),
+            }
+        )
+
+    # -- Vector helpers --
+
+    def _named(self, m: Module, name: str, value: Value) -> Signal:
+        vector = Signal(len(value), name=name)
+        m.d.comb += vector.eq(value)
+        return vector
+
+    def _older(self, first: int, second: int) -> Value:
+        """The banks in which slot `first` holds an older request than slot `second`."""
+        if first < second:
+            return self.state.before[pair_index(self._slots, first, second)]
+        return ~self.state.before[pair_index(self._slots, second, first)]
+
+    def _first(self, m: Module, name: str, members: list[Signal]) -> list[Signal]:
+        """Of the requests that are `members`, the oldest of each bank, as one vector a slot."""
+        return [
+            self._named(
+                m,
+                f"{name}{s}",
+                reduce(
+                    and_,
+                    (~members[j] | self._older(s, j) for j in range(self._slots) if j != s),
+                    members[s],
+                ),
+            )
+            for s in range(self._slots)
+        ]
+
+    def _any(self, m: Module, name: str, vectors: list[Value]) -> Signal:
+        return self._named(m, name, reduce(or_, vectors))
+
+    def _pick(self, m: Module, name: str, levels: list[Value], taken: Value) -> tuple[Signal, Signal]:
+        """Round robin in the first of `levels` that has a candidate: (one hot, its number)."""
+        above = Signal(self._units, name=f"{name}_above")
+        level = levels[-1]
+        for better in reversed(levels[:-1]):
+            level = Mux(better.any(), better, level)
+        level = self._named(m, f"{name}_level", level)
+        upper = self._named(m, f"{name}_upper", level & above)
+        chosen = self._named(m, f"{name}_chosen", Mux(upper.any(), upper, level))
+        lowest = self._named(m, f"{name}_lowest", chosen & (~chosen + 1)[: self._units])
+        with m.If(taken):
+            # The banks above the one picked: x ^ -x has them for a one-hot x.
+            m.d.sync += above.eq(lowest ^ (~lowest + 1)[: self._units])
+        number = Signal(range(self._units), name=f"{name}_number")
+        for k in range(len(number)):
+            mask = sum(1 << unit for unit in range(self._units) if unit >> k & 1)
+            m.d.comb += number[k].eq((lowest & mask).any())
+        return lowest, number
+
+    def _slot(self, vectors: list[Signal], unit: Value) -> list[Value]:
+        """The oldest of one bank's slots that are set in `vectors`, one hot."""
+        here = [Value.cast(vector.bit_select(unit, 1)) for vector in vectors]
+        return [
+            reduce(
+                and_,
+                (~here[j] | self._older(s, j).bit_select(unit, 1) for j in range(self._slots) if j != s),
+                here[s],
+            )
+            for s in range(self._slots)
+        ]
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        state, slots, units = self.state, self._slots, self._units
+        each = range(slots)
+
+        half = self._config.age_cap // 2
+        age = Signal(range(half))
+        m.d.sync += age.eq(age + 1)
+        m.d.comb += self.tick.eq(age == half - 1)
+
+        # -- What may be served: direction, then order and age, then priority, then the row-hit cap --
+        strict = self._any(m, "strict", [state.ordered[s] | state.old[s] for s in each])
+        oldest = self._first(m, "oldest", list(state.valid))
+        reads = self._any(m, "reads", [state.valid[s] & ~state.write[s] for s in each])
+        writes = self._any(m, "writes", list(state.write))
+        oldest_writes = self._any(m, "oldest_writes", [oldest[s] & state.write[s] for s in each])
+        # In a strict bank only the oldest request counts as waiting.
+        read_waits = self._named(m, "read_waits", reads & ~(strict & oldest_writes))
+        write_waits = self._named(m, "write_waits", (writes & ~strict) | oldest_writes)
+        urgent = self._named(m, "urgent", (strict & write_waits) | (self.stalled & writes & ~reads))
+        writing = self._turns(m, read_waits, write_waits, urgent)
+
+        first_cut = []
+        for s in each:
+            in_turn = (state.write[s] & writing) | (state.valid[s] & ~state.write[s] & ~(writing & writes))
+            first_cut.append(self._named(m, f"in_turn{s}", (in_turn & ~strict) | (oldest[s] & strict)))
+        walks = self._any(m, "walks", [first_cut[s] & state.priority[s] for s in each])
+        permitted = [
+            self._named(m, f"permitted{s}", first_cut[s] & (state.priority[s] | ~walks)) for s in each
+        ]
+        head = self._first(m, "head", permitted)
+        capped = Signal(units)
+        candidates = [self._named(m, f"candidate{s}", permitted[s] & (head[s] | ~capped)) for s in each]
+        hits = [self._named(m, f"hits{s}", candidates[s] & state.hit[s]) for s in each]
+        any_hit = self._any(m, "any_hit", list(hits))
+        old = self._any(m, "old", [candidates[s] & state.old[s] for s in each])
+
+        # -- Column command --
+        read_ready = self.read & (self.read_room & ~self.block).replicate(units)
+        write_ready = self.write & (~self.block).replicate(units)
+        write_hit = self._any(m, "write_hit", [hits[s] & state.write[s] for s in each])
+        # In its turn a bank's candidates all read or all write, but for strict banks out of turn.
+        column = self._named(
+            m,
+            "column_candidates",
+            any_hit & ((writing & write_hit & write_ready) | (~writing & ~write_hit & read_ready)),
+        )
+        _, column_unit = self._pick(
+            m, "column", [column & old, column & walks, column], self.column_op != ColumnOp.NOP
+        )
+        m.d.comb += [
+            self.column_unit.eq(column_unit),
+            self.column_slot.eq(Cat(self._slot(hits, column_unit))),
+            self.column_op.eq(
+                Mux(
+                    column.any(),
+                    Mux(writing.bit_select(column_unit, 1), ColumnOp.WRITE, ColumnOp.READ),
+                    ColumnOp.NOP,
+                )
+            ),
+        ]
+        self._count_passing_hits(m, head, capped)
+
+        # -- Row command: ACT before PRE, which needs the bus only once --
+        wanted = self._named(
+            m, "row_wanted", reduce(or_, candidates) & ~any_hit & (~self.block).replicate(units)
+        )
+        to_open = self._named(m, "to_open", wanted & ~state.open & self.activate)
+        to_close = self._named(m, "to_close", wanted & state.open & self.precharge)
+        row = self._named(m, "row_candidates", to_open | to_close)
+        lowest, row_unit = self._pick(
+            m,
+            "row",
+            [to_open & old, to_close & old, to_open & walks, to_close & walks, to_open, to_close],
+            self.row_op != RowOp.NOP,
+        )
+        m.d.comb += [
+            self.row_unit.eq(row_unit),
+            self.row_slot.eq(Cat(self._slot(candidates, row_unit))),
+            self.row_op.eq(
+                Mux(row.any(), Mux((lowest & to_open).any(), RowOp.ACTIVATE, RowOp.PRECHARGE), RowOp.NOP)
+            ),
+        ]
+        return m
+
+    def _turns(self, m: Module, read_waits: Value, write_waits: Value, urgent: Value) -> Value:
+        """Whose turn it is in each pseudo channel, as a vector of banks: 1 writes, 0 reads."""
+        banks = self._units // self._pseudo_channels
+        idle_limit, burst = self._config.drain_idle, self._config.drain_burst
+        idle = Signal(range(idle_limit + 1))
+        with m.If(read_waits.any()):
+            m.d.sync += idle.eq(0)
+        with m.Elif(idle != idle_limit):
+            m.d.sync += idle.eq(idle + 1)
+        turns = []
+        for p in range(self._pseudo_channels):
+            span = slice(banks * p, banks * (p + 1))
+            turn = Signal(name=f"writing{p}")
+            spent = Signal(range(burst + 1), name=f"turn_cycles{p}")
+            read, write, pressed, change = (
+                Signal(name=f"{n}{p}") for n in ("any_read", "any_write", "pressed", "change")
+            )
+            expired = spent == burst
+            m.d.comb += [
+                read.eq(read_waits[span].any()),
+                write.eq(write_waits[span].any()),
+                pressed.eq(urgent[span].any() | self.drain),
+                change.eq(
+                    Mux(
+                        turn,
+                        ~write | (read & (~pressed | expired)),
+                        write & Mux(read, pressed & expired, pressed | (idle == idle_limit)),
+                    )
+                ),
+            ]
+            with m.If(change):
+                m.d.sync += [turn.eq(~turn), spent.eq(0)]
+            with m.Elif(~expired):
+                m.d.sync += spent.eq(spent + 1)
+            turns.append(turn.replicate(banks))
+        return self._named(m, "writing", Value.cast(Cat(turns)))
+
+    def _count_passing_hits(self, m: Module, head: list[Signal], capped: Signal) -> None:
+        """Count, a bank, the column commands since its oldest permitted request was served last."""
+        cap = self._config.row_hit_cap
+        m.submodules.passed = passed = memory.Memory(
+            shape=unsigned(cap.bit_length()), depth=self._units, init=[]
+        )
+        before, after = passed.read_port(domain="comb"), passed.write_port()
+        issued = self.column_op != ColumnOp.NOP
+        head_served = Cat(
+            self.column_slot[s] & head[s].bit_select(self.column_unit, 1) for s in range(self._slots)
+        ).any()
+        count = Mux(head_served, 0, before.data + 1)
+        here = self._named(m, "column_here", (issued << self.column_unit)[: self._units])
+        m.d.comb += [
+            before.addr.eq(self.column_unit),
+            after.addr.eq(self.column_unit),
+            after.en.eq(issued),
+            after.data.eq(count),
+        ]
+        m.d.sync += capped.eq((capped & ~here) | (here & (count == cap).replicate(self._units)))
