@@ -16,6 +16,7 @@ from importlib import resources
 from typing import Literal, cast, get_args
 
 from hdl.config import DesignConfig
+from hdl.fabric.link import Link
 from hdl.memory.timing import TimingPreset
 
 from .errors import InputError
@@ -37,10 +38,10 @@ __all__ = [
 RowState = Literal["hit", "closed", "conflict"]
 Place = Literal["near", "far"]
 
-#: Cycles that the controller adds between its port and the command bus, both ways together.
-CONTROLLER_CYCLES = 1
+#: Cycles from a request's acceptance to its first command on a bus; the response adds none (`Controller`).
+CONTROLLER_CYCLES = 2
 #: Cycles that a link of latency 0 adds to a request and its response together.
-LINK_CYCLES = 2
+LINK_CYCLES = 2 * Link.minimum_latency
 
 _COLUMNS = (
     "name",

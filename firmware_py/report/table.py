@@ -95,10 +95,10 @@ def comparison_table(comparison: Comparison) -> Table:
     rows.section()
     _verdicts(rows, comparison)
     rows.section()
-    rows.add("near is faster by", "walk, mean", _times(ratio(far.walk.mean, near.walk.mean)), "")
-    rows.add("near is faster by", "walk, p50", _times(ratio(far.walk.p50, near.walk.p50)), "")
-    rows.add("near is faster by", "loop, mean", _times(ratio(far.loop.mean, near.loop.mean)), "")
-    rows.add("near is faster by", "isolated: an input", _times(comparison.isolated_speedup), "")
+    rows.add("speed-up of near", "walk, mean", _times(ratio(far.walk.mean, near.walk.mean)), "")
+    rows.add("speed-up of near", "walk, p50", _times(ratio(far.walk.p50, near.walk.p50)), "")
+    rows.add("speed-up of near", "loop, mean", _times(ratio(far.loop.mean, near.loop.mean)), "")
+    rows.add("speed-up of near", "isolated: an input", _times(comparison.isolated_speedup), "")
     return table
 
 

@@ -1,0 +1,95 @@
+"""The cocotb side of `clew bench`: one replay by the same driver, and how fast it was simulated."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.simtime import get_sim_time
+from cocotb.task import bridge
+from numpy.typing import NDArray
+
+from hdl.config import named_config
+from sim.bench.backdoor import StorageBackdoor
+from sim.bench.testbench import Testbench
+from sim.compiled import ACCESS_RECORD, COMMAND_RECORD, HOP_RECORD
+
+from .bench import REPLAY_VARIABLE, replay_plan
+from .driver import Accelerator
+from .programs import default_image
+from .replay import run_plan
+from .transport.axi_lite import AxiLiteTransport
+
+__all__ = ["speed"]
+
+_WATCHDOG_CYCLES = 20_000_000
+
+
+class _TimedTransport(AxiLiteTransport):
+    """Adds up the wall-clock time and the cycles of waiting for batches, as the compiled model does."""
+
+    seconds = 0.0
+    cycles = 0.0
+
+    async def _wait(self, timeout_cycles: int) -> bool:
+        began, then = time.perf_counter(), get_sim_time("ns")
+        raised = await super()._wait(timeout_cycles)
+        self.seconds += time.perf_counter() - began
+        self.cycles += (get_sim_time("ns") - then) / self._clock_ns
+        return raised
+
+
+class _NoLogs:
+    """A replay's monitor without logs."""
+
+    def __init__(self, backdoor: StorageBackdoor) -> None:
+        self.fetch = backdoor.fetch
+
+    def commands(self) -> NDArray[np.void]:
+        return np.zeros(0, dtype=COMMAND_RECORD)
+
+    def hops(self) -> NDArray[np.void]:
+        return np.zeros(0, dtype=HOP_RECORD)
+
+    def accesses(self) -> NDArray[np.void]:
+        return np.zeros(0, dtype=ACCESS_RECORD)
+
+    def clear_logs(self) -> None:
+        pass
+
+
+@cocotb.test()
+async def speed(dut: Any) -> None:
+    """Replay the trace that the environment names, near and far, and write the speed where it says."""
+    order = json.loads(os.environ[REPLAY_VARIABLE])
+    config = named_config("testbench")
+    bench = Testbench(dut, clock_ns=config.memory.timing.clock_ns, watchdog_cycles=_WATCHDOG_CYCLES)
+    await bench.start()
+    backdoor = StorageBackdoor(config.memory)
+    assert bench.manager is not None
+    transport = _TimedTransport(
+        bench.manager, interrupt=dut.interrupt, clock_ns=bench.clock_ns, backdoor=backdoor
+    )
+
+    def replay() -> None:
+        accelerator = Accelerator(transport)
+        plan = replay_plan(Path(order["trace"]), config)
+        for place in (0, 1):
+            run = run_plan(
+                plan,
+                program=default_image(),
+                place=place,
+                driver=accelerator,
+                monitor=_NoLogs(backdoor),
+            )
+            assert not run.wrong and not run.not_golden
+
+    await bridge(replay)()
+    assert not bench.violations
+    result = {"cycles_per_second": transport.cycles / transport.seconds}
+    Path(order["result"]).write_text(json.dumps(result), encoding="utf-8")

@@ -1,0 +1,193 @@
+"""The command line: exit statuses, one line for every bad input, nothing left behind, quiet in a pipe."""
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from firmware_py import cli
+from firmware_py.machine import Machine
+from hdl.config import named_config
+from hdl.registers import markdown
+from sim.trace.schema import write_traces
+
+from .fake_accelerator import FakeAccelerator
+from .test_replay import beam, depth_first
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    accelerator = FakeAccelerator(named_config("simulation"))
+
+    @contextmanager
+    def open_machine(config, announce):
+        announce("compiling")
+        yield Machine(driver=accelerator, monitor=accelerator)
+
+    monkeypatch.setattr("firmware_py.machine.compiled_machine", open_machine)
+    return accelerator
+
+
+@pytest.fixture
+def traces(tmp_path):
+    path = tmp_path / "t.jsonl"
+    write_traces(path, [depth_first("a"), beam()])
+    return path
+
+
+def clew(monkeypatch, capsys, *arguments):
+    """Exit status, standard output and standard error of one command."""
+    monkeypatch.setattr(sys, "argv", ["clew", *map(str, arguments)])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    captured = capsys.readouterr()
+    return caught.value.code or 0, captured.out, captured.err
+
+
+def test_compare_prints_the_table_and_writes_the_document(monkeypatch, capsys, fake, traces, tmp_path):
+    out = tmp_path / "out.json"
+    status, text, errors = clew(monkeypatch, capsys, "compare", traces, "--json", out, "--concurrent", 2)
+    assert (status, errors) == (0, "")
+    assert "walk latency" in text and "\x1b" not in text
+    assert json.loads(out.read_text())["concurrent"] == 2
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["out.json", "t.jsonl"]
+
+
+def test_a_wrong_verdict_is_exit_status_one_with_a_line_and_a_document(
+    monkeypatch, capsys, fake, traces, tmp_path
+):
+    fake.bad_command = True
+    out = tmp_path / "out.json"
+    status, text, _ = clew(monkeypatch, capsys, "compare", traces, "--json", out)
+    assert status == 1
+    assert text.splitlines()[-1].startswith("far: ")
+    assert json.loads(out.read_text())["violations"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--memory", "sram"], "unknown memory preset 'sram': expected one of hbm2_2000"),
+        (["--far", "moon"], "unknown far preset 'moon': expected one of seed_conventional, v100_hbm2"),
+        (["--far", "u280_hbm_axi_hit"], "was measured beside the memory"),
+        (["--far", "gh200_hbm3"], "was measured on hbm3_6400: expected a preset of hbm2_2000"),
+        (["--concurrent", "17"], "--concurrent is 17: expected 1 to 16"),
+        (["--concurrent", "0"], "--concurrent is 0: expected 1 to 16"),
+        (["--layout", "spiral"], "unknown layout 'spiral': expected one of creation"),
+    ],
+)
+def test_a_bad_option_is_one_line_and_exit_status_two(
+    monkeypatch, capsys, fake, traces, tmp_path, arguments, message
+):
+    out = tmp_path / "out.json"
+    status, text, errors = clew(monkeypatch, capsys, "compare", traces, "--json", out, *arguments)
+    assert (status, text) == (2, "")
+    assert len(errors.splitlines()) == 1 and errors.startswith("clew: ") and message in errors
+    assert [entry.name for entry in tmp_path.iterdir()] == ["t.jsonl"]
+    assert fake.batches == []
+
+
+def _begin(**more):
+    return json.dumps({"event": "begin", "version": 1, "trace": "t", "algorithm": "dfs"} | more)
+
+
+def _event(name, **fields):
+    return json.dumps({"event": name} | fields)
+
+
+ROOT_NODE = _event("node", id=0, parents=[], depth=0)
+END = _event("end", status="unknown")
+
+BAD_FILES = {
+    "empty": ("", "content: expected a trace, found an empty file"),
+    "foreign": ("name,age\n", "content: expected one of the known kinds"),
+    "truncated": (f"{_begin()}\n{ROOT_NODE}\n", "line 3: event: expected an `end` event"),
+    "cut in a line": (f"{_begin()}\n{ROOT_NODE[:20]}", "line 2: JSON: expected one complete JSON object"),
+    "cycle": (
+        f"{_begin()}\n{ROOT_NODE}\n{_event('node', id=1, parents=[1], depth=1)}\n{END}\n",
+        "line 3: node.parents[0]: expected an id below 1",
+    ),
+    "id before its node": (
+        f"{_begin()}\n{ROOT_NODE}\n{_event('eval', id=4, score=1.0)}\n{END}\n",
+        "line 3: eval.id: expected the id of a node before it",
+    ),
+    "score that is NaN": (
+        f"{_begin()}\n{ROOT_NODE}\n{_event('eval', id=0, score=float('nan'))}\n{END}\n",
+        "line 3: eval.score: expected a finite number",
+    ),
+    "empty trace": (f"{_begin()}\n{END}\n", "line 2: event: expected at least one `node`"),
+    "field overflow": (
+        f"{_begin()}\n{_event('node', id=0, parents=[], depth=0, state_bytes=1 << 40)}\n{END}\n",
+        "line 2: node.state_bytes: expected 0 to ",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_FILES)
+def test_a_bad_file_is_one_line_that_names_it_and_exit_status_two(monkeypatch, capsys, fake, tmp_path, kind):
+    content, message = BAD_FILES[kind]
+    path, out = tmp_path / "bad.jsonl", tmp_path / "out.json"
+    path.write_text(content)
+    status, text, errors = clew(monkeypatch, capsys, "compare", path, "--json", out)
+    assert (status, text) == (2, "")
+    assert len(errors.splitlines()) == 1 and str(path) in errors and message in errors
+    assert not out.exists() and fake.batches == []
+
+
+def test_a_list_longer_than_the_completion_ring_names_file_trace_event(monkeypatch, capsys, fake, tmp_path):
+    path = tmp_path / "wide.jsonl"
+    lines = [_begin(), ROOT_NODE]
+    lines += [_event("node", id=index, parents=[0], depth=1) for index in range(1, 701)]
+    everyone = list(range(1, 701))
+    lines += [_event("select", candidates=everyone, chosen=everyone), END]
+    path.write_text("\n".join(lines) + "\n")
+    status, _, errors = clew(monkeypatch, capsys, "compare", path)
+    assert status == 2
+    assert errors == (
+        f"clew: {path}: trace t: event 701 (select): walk writes 701 completion records: "
+        "expected at most 512, the completion ring's size\n"
+    )
+
+
+def test_a_file_that_is_not_there_is_one_line(monkeypatch, capsys, fake, tmp_path):
+    status, _, errors = clew(monkeypatch, capsys, "compare", tmp_path / "no.json")
+    assert (status, errors) == (2, f"clew: {tmp_path / 'no.json'}: No such file or directory\n")
+
+
+def test_a_folder_that_is_not_there_is_told_before_anything_runs(monkeypatch, capsys, fake, traces, tmp_path):
+    out = tmp_path / "nowhere" / "out.json"
+    status, _, errors = clew(monkeypatch, capsys, "compare", traces, "--json", out)
+    assert (status, errors) == (2, f"clew: {out}: expected its folder to exist\n")
+    assert fake.batches == []
+
+
+def test_registers_prints_the_page(monkeypatch, capsys, tmp_path):
+    assert clew(monkeypatch, capsys, "registers") == (0, markdown(), "")
+    page = tmp_path / "registers.md"
+    assert clew(monkeypatch, capsys, "registers", "-o", page)[0] == 0
+    assert page.read_text() == markdown()
+
+
+def test_an_unknown_configuration_is_refused(monkeypatch, capsys, tmp_path):
+    status, _, errors = clew(monkeypatch, capsys, "verilog", "-o", tmp_path / "v", "--config", "huge")
+    assert status == 2
+    assert errors.startswith("clew: unknown configuration 'huge': expected one of default, small, ")
+    assert not (tmp_path / "v").exists()
+
+
+def test_the_command_runs_as_a_process_and_shows_no_traceback(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "firmware_py.cli", "compare", str(tmp_path / "no.json")],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("clew: ") and "Traceback" not in done.stderr
