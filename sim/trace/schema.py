@@ -99,7 +99,11 @@ class TraceWriter:
         return self._validator
 
     def __enter__(self) -> TraceWriter:
-        self._file = open(self._temporary, "w", encoding="ascii", newline="\n")
+        try:
+            self._file = open(self._temporary, "w", encoding="ascii", newline="\n")
+        except OSError as error:
+            # The user knows the file by its own name.
+            raise type(error)(error.errno, error.strerror, str(self.path)) from None
         return self
 
     def write(self, event: Event) -> None:

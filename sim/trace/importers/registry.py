@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import FieldError, TraceError, shorten
-from ..events import Backtrack, Begin, End, Event, Jump, Select
+from ..events import Backtrack, Begin, End, Event, Jump, Node, Select
 from ..schema import Trace
 from ..validator import Validator
 
@@ -43,8 +43,11 @@ class ImportSummary:
     problems: int = 0
     nodes: int = 0
     events: int = 0
+    max_depth: int = 0
     checked: Counter[str] = field(default_factory=Counter)
     """Events whose answer is checked, by `check`."""
+    climbs_by_source: Counter[str] = field(default_factory=Counter)
+    """Checked climbs by the source of their untried counts."""
     unchecked: Counter[str] = field(default_factory=Counter)
     """Events whose answer is not checked, by reason."""
     statuses: Counter[str] = field(default_factory=Counter)
@@ -55,6 +58,9 @@ class ImportSummary:
         self.events += 1
         if isinstance(event, Begin):
             self.problems += 1
+        elif isinstance(event, Node):
+            self.nodes += 1
+            self.max_depth = max(self.max_depth, event.depth)
         elif isinstance(event, End):
             self.statuses[event.status] += 1
         elif isinstance(event, Backtrack | Jump | Select):
@@ -62,6 +68,8 @@ class ImportSummary:
                 self.unchecked[event.reason or ""] += 1
             else:
                 self.checked[event.check] += 1
+                if isinstance(event, Backtrack):
+                    self.climbs_by_source[event.untried_source or "unknown"] += 1
 
 
 class ImportedTraces(Iterator[Trace]):
@@ -87,7 +95,6 @@ class ImportedTraces(Iterator[Trace]):
                 raise TraceError.at(self._path, location, error) from None
             for event in events:
                 self.summary.count(event)
-            self.summary.nodes += validator.nodes
             begin, end = events[0], events[-1]
             assert isinstance(begin, Begin) and isinstance(end, End)
             yield Trace(begin=begin, events=events[1:-1], end=end, file=str(self._path), index=index)
