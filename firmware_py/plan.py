@@ -1,0 +1,246 @@
+"""The plan of a replay: batches of commands, and by number what every walk must answer.
+
+Everything is worked out on the host before anything runs: what each walk must answer according to the
+trace, and what the golden interpreter answers on the host's mirror of memory. The plan is the same for
+every place.
+
+With `concurrent` = N the traces are replayed N at a time, in rounds: each search goes on to its next walk;
+then come the writes of all, a fence, the walks of all (each in its own context), a fence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+
+from sim.model.interpreter import BUDGET_MAX, Atom, WalkResult, run_walk
+from sim.trace.schema import Trace
+
+from .assembler import Image
+from .batches import Batch, BatchBuilder, RingSize, WalkCommand, Window
+from .control import Control, build_control, control_batches
+from .errors import InputError
+from .image import AddressSpace, Layout, TreeImage
+from .search import Search, Unasked
+from .walks import Answer, Check, Question
+
+__all__ = ["Plan", "PlannedTrace", "PlannedWalk", "make_plan"]
+
+#: Checks that have a count, flag or score whose flip can be decisive.
+_CONTROLLED: tuple[Check, ...] = ("climb", "select", "ancestor")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedWalk:
+    """One walk of the plan: which trace asks, what, and what the golden interpreter answers."""
+
+    trace: int
+    question: Question
+    golden: Answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedTrace:
+    """One trace of the plan."""
+
+    trace: Trace
+    nodes: int
+    unasked: tuple[Unasked, ...]
+    """Events that ask for an answer but start no walk."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A replay, worked out: batches and, by number, what every walk must answer."""
+
+    concurrent: int
+    batches: Sequence[Batch]
+    walks: Sequence[PlannedWalk]
+    traces: Sequence[PlannedTrace]
+    controls: Mapping[Check, Control]
+    """One for each check that the traces have, where a flip can be decisive."""
+    control_batches: Mapping[Check, Sequence[Batch]]
+    images: Sequence[TreeImage]
+    """The ranges of memory that hold a finished search when the replay is over, as the mirror has them."""
+
+
+def make_plan(
+    traces: Iterable[Trace],
+    *,
+    program: Image,
+    layout: Layout,
+    ring: RingSize,
+    memory_atoms: int,
+    contexts: int,
+    concurrent: int = 1,
+) -> Plan:
+    """The plan of a replay.
+
+    Raises InputError naming file, trace and event for a tree that does not fit in the memory, a value that
+    a record cannot hold and a list longer than the completion ring; and for `concurrent` out of range.
+    """
+    if not 1 <= concurrent <= contexts:
+        raise InputError(f"--concurrent is {concurrent}: expected 1 to {contexts}, the contexts of a walker")
+    return _Planner(program, layout, ring, memory_atoms, concurrent).plan(iter(traces))
+
+
+@dataclass
+class _Slot:
+    """One of the searches that are replayed at a time; its number is its context."""
+
+    context: int
+    number: int
+    trace: Trace
+    search: Search
+
+    @property
+    def window(self) -> Window:
+        image = self.search.image
+        return Window(context=self.context, base=image.base, limit=image.limit, writable=True)
+
+
+class _Planner:
+    def __init__(
+        self, program: Image, layout: Layout, ring: RingSize, memory_atoms: int, concurrent: int
+    ) -> None:
+        self._program = program
+        self._layout = layout
+        self._ring = ring
+        self._memory_atoms = memory_atoms
+        self._concurrent = concurrent
+        self._space = AddressSpace(atoms=memory_atoms)
+        self._builder = BatchBuilder(ring)
+        self._walks: list[PlannedWalk] = []
+        self._traces: list[PlannedTrace] = []
+        self._controls: dict[Check, Control] = {}
+        self._images: dict[int, TreeImage] = {}
+
+    def plan(self, traces: Iterator[Trace]) -> Plan:
+        slots: dict[int, _Slot] = {}
+        free = list(range(self._concurrent))
+        number = 0
+        while True:
+            while free and (trace := next(traces, None)) is not None:
+                slot = self._open(trace, context=free.pop(0), number=number)
+                slots[slot.context] = slot
+                number += 1
+            if not slots:
+                break
+            for context in self._round(list(slots.values())):
+                slot = slots.pop(context)
+                self._close(slot)
+                free.append(context)
+            free.sort()
+        return Plan(
+            concurrent=self._concurrent,
+            batches=self._builder.finish(),
+            walks=self._walks,
+            traces=self._traces,
+            controls=self._controls,
+            control_batches={
+                check: control_batches(control, ring=self._ring, command=self._command)
+                for check, control in self._controls.items()
+            },
+            images=list(self._images.values()),
+        )
+
+    def _open(self, trace: Trace, *, context: int, number: int) -> _Slot:
+        search = Search(trace.events, layout=self._layout)
+        image = search.image
+        try:
+            image.move_to(self._space.allocate(image.size))
+        except InputError as error:
+            raise InputError(f"{trace.file}: trace {trace.name}: {error}") from None
+        for base, old in list(self._images.items()):
+            if base < image.limit and image.base < old.limit:
+                del self._images[base]
+        self._images[image.base] = image
+        self._traces.append(PlannedTrace(trace=trace, nodes=search.nodes, unasked=()))
+        slot = _Slot(context=context, number=number, trace=trace, search=search)
+        self._builder.window(slot.window)
+        return slot
+
+    def _close(self, slot: _Slot) -> None:
+        self._space.release(slot.search.image.base)
+        planned = self._traces[slot.number]
+        self._traces[slot.number] = replace(planned, unasked=tuple(slot.search.unasked))
+
+    def _round(self, slots: Sequence[_Slot]) -> list[int]:
+        """Every search to its next walk; the contexts of those that have ended."""
+        ended: list[int] = []
+        asked: list[tuple[_Slot, Question]] = []
+        for slot in slots:
+            try:
+                question = slot.search.advance()
+            except InputError as error:
+                raise self._located(slot, slot.search.event, error) from None
+            if question is None:
+                ended.append(slot.context)
+            else:
+                asked.append((slot, question))
+            for run in slot.search.image.flush():
+                self._builder.write(run)
+        self._builder.fence()
+        for slot, question in asked:
+            self._ask(slot, question)
+        self._builder.fence()
+        return ended
+
+    def _ask(self, slot: _Slot, question: Question) -> None:
+        image = slot.search.image
+        if question.check in _CONTROLLED and question.check not in self._controls:
+            control = build_control(
+                question,
+                image,
+                golden=lambda asked, memory: self._golden(asked, memory, slot.window),
+                as_answer=_golden_answer,
+                window=slot.window,
+                trace=slot.number,
+            )
+            if control is not None:
+                self._controls[question.check] = control
+        golden = _golden_answer(self._golden(question, image, slot.window))
+        try:
+            self._builder.walk(self._command(question, slot.context), number=len(self._walks))
+        except ValueError as error:
+            raise self._located(slot, question.event, error) from None
+        self._walks.append(PlannedWalk(trace=slot.number, question=question, golden=golden))
+
+    def _golden(self, question: Question, memory: MutableMapping[int, Atom], window: Window) -> WalkResult:
+        return run_walk(
+            self._program.instructions,
+            memory,
+            address=question.start,
+            entry=self._program.entries[question.program],
+            registers=[value & 0xFFFFFFFF for value in question.registers],
+            window=(window.base, window.limit),
+            writable=window.writable,
+            budget=BUDGET_MAX,
+            memory_atoms=self._memory_atoms,
+        )
+
+    def _command(self, question: Question, context: int) -> WalkCommand:
+        return WalkCommand(
+            entry=self._program.entries[question.program],
+            context=context,
+            address=question.start,
+            registers=question.registers,
+            completions=question.yields + 1,
+        )
+
+    @staticmethod
+    def _located(slot: _Slot, event: int, error: Exception) -> InputError:
+        name = slot.trace.events[event].name
+        return InputError(f"{slot.trace.file}: trace {slot.trace.name}: event {event} ({name}): {error}")
+
+
+def _golden_answer(result: WalkResult) -> Answer:
+    r0, r1, r2 = result.registers[:3]
+    return Answer(
+        status=result.status.value,
+        code=result.code,
+        value=result.value,
+        registers=(r0, r1, r2),
+        hops=result.hops,
+        yields=result.yields,
+    )
