@@ -22,6 +22,8 @@ Words = tuple[int, ...]
 
 #: Records of one walk whose fields are tried, from its last read back.
 _RECORDS_TRIED = 32
+#: Longest walk that is repeated: the control is one small batch, and trying flips takes time.
+_HOPS_MAX = 256
 _SCORE_MAX = (1 << 31) - 1
 
 
@@ -74,6 +76,7 @@ class _Overlay(MutableMapping[int, Atom]):
 
 def build_control(
     question: Question,
+    walked: WalkResult,
     memory: Mapping[int, Atom],
     *,
     golden: GoldenRun,
@@ -81,9 +84,12 @@ def build_control(
     window: Window,
     trace: int,
 ) -> Control | None:
-    """The control of a walk about to run on `memory`; None when no single flip makes its verdict wrong."""
-    plain = _Overlay(memory, {})
-    walked = golden(question, plain)
+    """The control of a walk that stores nothing and went as `walked` says on `memory`.
+
+    None when it is too long to be repeated in a small batch, or no single flip makes its verdict wrong.
+    """
+    if walked.hops > _HOPS_MAX:
+        return None
     for address in list(dict.fromkeys(reversed(walked.addresses)))[:_RECORDS_TRIED]:
         record = _words(memory, address)
         for field, word, value in _flips(question.check, record):
@@ -99,7 +105,7 @@ def build_control(
                 question=question,
                 window=window,
                 trace=trace,
-                records={read: _words(memory, read) for read in sorted(plain.read | changed.read)},
+                records={read: _words(memory, read) for read in sorted({*walked.addresses} | changed.read)},
                 flipped_address=address,
                 flipped_word=word,
                 flipped_value=value,

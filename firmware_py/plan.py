@@ -10,6 +10,7 @@ then come the writes of all, a fence, the walks of all (each in its own context)
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -28,6 +29,8 @@ __all__ = ["Plan", "PlannedTrace", "PlannedWalk", "make_plan"]
 
 #: Checks that have a count, flag or score whose flip can be decisive.
 _CONTROLLED: tuple[Check, ...] = ("climb", "select", "ancestor")
+#: Walks of a check that are tried until one has a field whose flip is decisive.
+_CONTROL_TRIES = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +116,7 @@ class _Planner:
         self._walks: list[PlannedWalk] = []
         self._traces: list[PlannedTrace] = []
         self._controls: dict[Check, Control] = {}
+        self._control_tries: Counter[Check] = Counter()
         self._images: dict[int, TreeImage] = {}
 
     def plan(self, traces: Iterator[Trace]) -> Plan:
@@ -187,24 +191,31 @@ class _Planner:
         return ended
 
     def _ask(self, slot: _Slot, question: Question) -> None:
-        image = slot.search.image
-        if question.check in _CONTROLLED and question.check not in self._controls:
-            control = build_control(
-                question,
-                image,
-                golden=lambda asked, memory: self._golden(asked, memory, slot.window),
-                as_answer=_golden_answer,
-                window=slot.window,
-                trace=slot.number,
-            )
-            if control is not None:
-                self._controls[question.check] = control
-        golden = _golden_answer(self._golden(question, image, slot.window))
+        command = self._command(question, slot.context)
         try:
-            self._builder.walk(self._command(question, slot.context), number=len(self._walks))
+            self._builder.walk(command, number=len(self._walks))
         except ValueError as error:
             raise self._located(slot, question.event, error) from None
-        self._walks.append(PlannedWalk(trace=slot.number, question=question, golden=golden))
+        golden = self._golden(question, slot.search.image, slot.window)
+        if question.check in _CONTROLLED and question.check not in self._controls:
+            self._try_control(slot, question, golden)
+        self._walks.append(PlannedWalk(trace=slot.number, question=question, golden=_golden_answer(golden)))
+
+    def _try_control(self, slot: _Slot, question: Question, walked: WalkResult) -> None:
+        if self._control_tries[question.check] == _CONTROL_TRIES:
+            return
+        self._control_tries[question.check] += 1
+        control = build_control(
+            question,
+            walked,
+            slot.search.image,
+            golden=lambda asked, memory: self._golden(asked, memory, slot.window),
+            as_answer=_golden_answer,
+            window=slot.window,
+            trace=slot.number,
+        )
+        if control is not None:
+            self._controls[question.check] = control
 
     def _golden(self, question: Question, memory: MutableMapping[int, Atom], window: Window) -> WalkResult:
         return run_walk(
