@@ -3,7 +3,7 @@
 A file is a list of problems, each a list of records in order of visit. A record's node is the last of its
 `actions`; its parent is the last earlier record whose actions are all but the last one. The root, which
 the log does not record, is the empty board. The search went back whenever a record's parent is not the
-record before it.
+record before it. The same words filled in another order are nodes of their own, as in the search.
 
 Dead: the search with pruning does not go on below a record with `impossible` of 1 or more. The file does
 not say which search wrote it; one without pruning shows by some such record that has children.

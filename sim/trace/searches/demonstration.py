@@ -70,10 +70,11 @@ _FILES: dict[str, Callable[[Recorder], None]] = {
 
 
 def demonstration_traces(out_dir: str | os.PathLike[str]) -> list[Path]:
-    """Run the searches and write their traces into `out_dir`, which exists; returns the files written.
+    """Run the searches and write their traces into `out_dir`, made if need be; returns the files written.
 
     Ten problems, about 1,700 nodes; nothing is random, so the files are always the same.
     """
+    Path(out_dir).mkdir(parents=True, exist_ok=True)
     paths = []
     for name, search in _FILES.items():
         path = Path(out_dir) / name
