@@ -215,10 +215,6 @@ class Sequencer(wiring.Component):
         m.d.comb += overrun.eq(record_valid & (control.completion_count == control.completion_size))
 
         request = self.scratchpad.request
-        m.d.comb += [
-            request.payload.data.eq(record),
-            request.payload.mask.eq(~0),
-        ]
         # The choice follows registers only, so a request that is offered stays as it is until taken:
         # `offer_record` is fixed while a fetch waits.
         fetch_waits = Signal()
@@ -230,6 +226,8 @@ class Sequencer(wiring.Component):
                 request.valid.eq(1),
                 request.payload.write.eq(1),
                 request.payload.address.eq(control.completion_base + control.completion_count),
+                request.payload.data.eq(record),
+                request.payload.mask.eq(~0),
                 record_taken.eq(request.ready),
             ]
         with m.Else():

@@ -109,6 +109,7 @@ class Bench:
             )
             ctx.set(port.read_valid, 0)
             if valid and ready and request.write:
+                assert request.mask == 0xFFFFFFFF
                 self.atoms[request.address] = request.data
             elif valid and ready:
                 ctx.set(port.read_valid, 1)
