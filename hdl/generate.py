@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
+import re
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +44,36 @@ def _pinned_yosys() -> Iterator[None]:
             os.environ["AMARANTH_USE_YOSYS"] = before
 
 
+_LITERAL = r"\d+'s?[bdh][0-9a-fA-FxXzZ_]+"
+#: A combinational process that reads nothing: a constant for some bits of a signal.
+_CONSTANT_PROCESS = re.compile(
+    rf"^  always @\*\n    (?P<assignment>[^=;\n]+ = (?:{_LITERAL}|{{ {_LITERAL}(?:, {_LITERAL})* }});)$",
+    re.MULTILINE,
+)
+
+
+def _wake_constants(text: str) -> str:
+    """`text` with something to wait for in every process that assigns a constant.
+
+    Yosys writes `always @*` for it, which never runs because nothing that it reads changes, and the bits
+    would stay at their initial value. For its larger processes it has a remedy, which is used here too: a
+    register with an initial value, whose initialisation is a change.
+    """
+    numbers = itertools.count(1)
+
+    def wake(found: re.Match[str]) -> str:
+        trigger = rf"\constant${next(numbers)} "
+        return (
+            f"  reg {trigger} = 0;\n"
+            f"  always @* begin\n"
+            f"    if ({trigger}) begin end\n"
+            f"    {found['assignment']}\n"
+            f"  end"
+        )
+
+    return _CONSTANT_PROCESS.sub(wake, text)
+
+
 def verilog(component: Component, *, name: str) -> str:
     """The Verilog text of `component` with the top module called `name`.
 
@@ -49,7 +81,8 @@ def verilog(component: Component, *, name: str) -> str:
     nested member is called `member__port`; a struct port is one vector.
     """
     with _pinned_yosys():
-        return amaranth_verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+        text = amaranth_verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+    return _wake_constants(text)
 
 
 def ports(component: Component) -> list[dict[str, object]]:
