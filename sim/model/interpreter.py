@@ -15,6 +15,7 @@ instruction set leaves to the walker is pinned here:
   word); the update's source is read before the update;
 * `value` of the end is the address of the current record: 0 after NULL_POINTER and when the start itself
   failed, and for a load that failed otherwise the record that the load came from;
+* the pointer kind IMMEDIATE in an exit is the instruction's immediate;
 * bits of a field beyond bit 31 read as 0; a program word that was never written is the all-zero
   instruction, which is ``always: goto 0``.
 """
