@@ -219,6 +219,7 @@ class Datapath(wiring.Component):
     def _test(self, m: Module, fetched: data.View, tested: data.View) -> None:
         """The test, the update, and the choice of the exit."""
         a, b = fetched.a, fetched.b
+        taken = Signal()
         with m.Switch(fetched.op):
             for op, result in (
                 (Op.ALWAYS, 1),
@@ -231,7 +232,7 @@ class Datapath(wiring.Component):
                 (Op.ANY, (a & b).any()),
             ):
                 with m.Case(op):
-                    m.d.comb += tested.taken.eq(result)
+                    m.d.comb += taken.eq(result)
         old, source = fetched.update_old, fetched.update_source
         smaller = old.as_signed() < source.as_signed()
         with m.Switch(fetched.update_kind):
@@ -248,7 +249,8 @@ class Datapath(wiring.Component):
             with m.Default():
                 m.d.comb += tested.update_value.eq(source)
         m.d.comb += [
-            tested.update.eq(tested.taken & (fetched.update_kind != UpdateKind.NONE)),
+            tested.taken.eq(taken),
+            tested.update.eq(taken & (fetched.update_kind != UpdateKind.NONE)),
             tested.update_register.eq(fetched.update_register),
             tested.may_store.eq(fetched.store),
             tested.store_conditional.eq(fetched.store_conditional),
@@ -256,15 +258,18 @@ class Datapath(wiring.Component):
             tested.store_register.eq(fetched.store_register),
             tested.store_value.eq(fetched.store_value),
             tested.store_expected.eq(fetched.store_expected),
-            tested.exit.eq(Mux(tested.taken, fetched.taken, fetched.not_taken)),
+            tested.exit.eq(Mux(taken, fetched.taken, fetched.not_taken)),
         ]
 
     def _leave(self, m: Module, tested: data.View) -> None:
         """The store and the exit, with what the update and the store changed forwarded to them."""
         step, leave = self.step, tested.exit
+        # Local signals for what is used again: reading a field of `step` would look like a loop through it.
+        store = Signal()
         store_value = Signal(32)
         operand = Signal(32)
         m.d.comb += [
+            store.eq(tested.taken & tested.may_store),
             store_value.eq(
                 Mux(
                     tested.update & (tested.update_register == tested.store_register),
@@ -278,14 +283,14 @@ class Datapath(wiring.Component):
             with m.If(tested.update & (tested.update_register == leave.pointer_index)):
                 m.d.comb += operand.eq(tested.update_value)
         with m.Elif(leave.pointer_kind == PointerKind.WORD):
-            with m.If(step.store & (tested.store_word == leave.pointer_index)):
+            with m.If(store & (tested.store_word == leave.pointer_index)):
                 m.d.comb += operand.eq(store_value)
         m.d.comb += [
             step.taken.eq(tested.taken),
             step.update.eq(tested.update),
             step.update_register.eq(tested.update_register),
             step.update_value.eq(tested.update_value),
-            step.store.eq(tested.taken & tested.may_store),
+            step.store.eq(store),
             step.store_conditional.eq(tested.store_conditional),
             step.store_word.eq(tested.store_word),
             step.store_value.eq(store_value),

@@ -1,5 +1,7 @@
 """The walker: many contexts, each following pointers with a small program, on one datapath."""
 
+from collections.abc import Iterator
+
 from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
@@ -132,7 +134,7 @@ class Walker(wiring.Component):
         popping = Signal()
         advance = Signal()
         status = Signal(MemoryStatus)
-        selected = Signal(_Selected)
+        selected = _Selected(bits, 0)
         state = contexts.select
         m.d.comb += [
             deferred.requests.eq(pending & ~stores.full),
@@ -164,10 +166,10 @@ class Walker(wiring.Component):
             datapath.address.eq(selected.address),
         ]
         final = selected
-        for _ in range(stages - 1):
-            staged = Signal(_Selected)
+        for stage in range(1, stages):
+            staged = _Selected(bits, stage)
             with m.If(advance):
-                m.d.sync += staged.eq(final)
+                m.d.sync += [register.eq(value) for register, value in zip(staged, final, strict=True)]
             final = staged
 
         # -- Commit: the slot of one context --
@@ -402,13 +404,21 @@ class Walker(wiring.Component):
         return last
 
 
-class _Selected(data.Struct):
-    """What goes through the pipeline beside the datapath."""
+class _Selected:
+    """What goes through the pipeline beside the datapath.
 
-    valid: 1
-    context: 6
-    status: MemoryStatus
-    address: ADDRESS_WIDTH
+    Signals of their own and no struct: with one stage the address depends on the context, which in a packed
+    vector looks like a combinational loop.
+    """
+
+    def __init__(self, bits: int, stage: int) -> None:
+        self.valid = Signal(name=f"valid_{stage}")
+        self.context = Signal(bits, name=f"context_{stage}")
+        self.status = Signal(MemoryStatus, name=f"status_{stage}")
+        self.address = Signal(ADDRESS_WIDTH, name=f"address_{stage}")
+
+    def __iter__(self) -> Iterator[Signal]:
+        yield from (self.valid, self.context, self.status, self.address)
 
 
 def _failed(status: Value) -> Value:

@@ -103,6 +103,20 @@ def test_every_comparison_of_edge_values(op: Op) -> None:
     assert op == Op.ALWAYS or {step.taken for step in expected} == {False, True}
 
 
+def test_edge_values_tell_every_two_operations_apart() -> None:
+    """The negative control of the two tests around: no operation passes for another one."""
+
+    def results(**fields: int) -> list[Outcome]:
+        common = {"a_kind": 1, "update_source_kind": 3}
+        return [
+            execute(common | fields | {"immediate": b}, [0] * 8, [a] * 8, 0) for a in EDGES for b in EDGES
+        ]
+
+    for field, count in (("op", len(Op)), ("update_kind", len(UpdateKind))):
+        columns = [tuple(map(repr, results(**{field: value}))) for value in range(count)]
+        assert len(set(columns)) == count
+
+
 @pytest.mark.parametrize("kind", list(UpdateKind))
 def test_every_update_of_edge_values(kind: UpdateKind) -> None:
     queue: list[Vector] = [
