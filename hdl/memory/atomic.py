@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -58,10 +58,20 @@ class AtomicUnit(wiring.Component):
             total = total | other
         m.d.comb += word.eq(total)
 
+        reading, refusing = Signal(), Signal()
         m.d.comb += [
-            request.payload.eq(asked.payload),
+            *(
+                request.payload[name].eq(asked.payload[name])
+                for name in ("address", "expected", "data", "mask", "priority")
+            ),
             request.payload.conditional.eq(0),
-            answered.payload.eq(response.payload),
+            request.payload.write.eq(asked.payload.write & ~reading),
+            request.payload.tag.context.eq(asked.payload.tag.context),
+            request.payload.tag.source.eq(Mux(reading, Source.CONTROLLER, asked.payload.tag.source)),
+            answered.payload.data.eq(response.payload.data),
+            answered.payload.tag.eq(Mux(refusing, tag, response.payload.tag)),
+            answered.payload.write.eq(response.payload.write | refusing),
+            answered.payload.status.eq(Mux(refusing, status, response.payload.status)),
         ]
         own, good = Signal(), Signal()
         found = response.payload.status
@@ -73,12 +83,6 @@ class AtomicUnit(wiring.Component):
         def respond() -> None:
             m.d.comb += [answered.valid.eq(response.valid), response.ready.eq(answered.ready)]
 
-        def read() -> None:
-            m.d.comb += [
-                request.payload.write.eq(0),
-                request.payload.tag.source.eq(Source.CONTROLLER),
-            ]
-
         with m.FSM():
             with m.State("PASS"):
                 respond()
@@ -87,7 +91,7 @@ class AtomicUnit(wiring.Component):
                     request.valid.eq(asked.valid & ~self.hold),
                 ]
                 with m.If(asked.payload.write & asked.payload.conditional):
-                    read()
+                    m.d.comb += reading.eq(1)
                     with m.If(request.valid & request.ready):
                         m.next = "COMPARE"
                 with m.Else():
@@ -118,12 +122,7 @@ class AtomicUnit(wiring.Component):
                 m.next = "ANSWER"
             with m.State("ANSWER"):
                 # Nothing is on offer when this begins: no response passed in the cycles before.
-                m.d.comb += [
-                    answered.valid.eq(1),
-                    answered.payload.tag.eq(tag),
-                    answered.payload.write.eq(1),
-                    answered.payload.status.eq(status),
-                ]
+                m.d.comb += [refusing.eq(1), answered.valid.eq(1)]
                 with m.If(answered.ready):
                     m.next = "PASS"
         return m

@@ -123,8 +123,14 @@ class Scheduler(wiring.Component):
         chosen = self._named(m, f"{name}_chosen", Mux(upper.any(), upper, level))
         lowest = self._named(m, f"{name}_lowest", chosen & (~chosen + 1)[: self._units])
         with m.If(taken):
-            # The banks above the one picked: x ^ -x has them for a one-hot x.
-            m.d.sync += above.eq(lowest ^ (~lowest + 1)[: self._units])
+            # The banks above the one picked: x ^ -x has them for a one-hot x. Each pseudo channel goes round
+            # on its own: in one common round the other channel's turn would take this one back to its start.
+            beyond = lowest ^ (~lowest + 1)[: self._units]
+            banks = self._units // self._pseudo_channels
+            for p in range(self._pseudo_channels):
+                span = slice(banks * p, banks * (p + 1))
+                with m.If(lowest[span].any()):
+                    m.d.sync += above[span].eq(beyond[span])
         number = Signal(range(self._units), name=f"{name}_number")
         for k in range(len(number)):
             mask = sum(1 << unit for unit in range(self._units) if unit >> k & 1)
