@@ -80,7 +80,7 @@ def _parse_error(error: Exception, text: str) -> FieldError:
 
 
 class _ArrayReader:
-    """Decodes the elements of one JSON array from a text file, a chunk at a time."""
+    """Decodes the elements (objects or lists) of one JSON array from a text file, a chunk at a time."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -121,9 +121,6 @@ class _ArrayReader:
                     raise _parse_error(error, self._text) from None
                 # Doubling keeps the work linear when an element is much larger than a chunk.
                 self._chunk *= 2
-                continue
-            # A number that ends where the text does may go on in the next chunk.
-            if end == len(self._text) and not isinstance(value, dict | list | str) and self._refill():
                 continue
             self._position = end
             return value

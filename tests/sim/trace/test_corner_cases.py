@@ -365,6 +365,12 @@ def test_counts_fall_back_on_look_ahead(tmp_path: Path) -> None:
     assert tally([trace]).agreed == {"climb": 2}
 
 
+def test_more_children_than_the_rule_gives_look_ahead(tmp_path: Path) -> None:
+    """With target 2 the rule would have left [5, 11] out; the search did not."""
+    trace = _one(_sos(tmp_path / "log", DFS_PATH.replace("92", "2"), target=2))
+    assert tally([trace]).by_source == {"lookahead": 2}
+
+
 def test_unknown_heuristic_gives_look_ahead(tmp_path: Path) -> None:
     trace = _one(_sos(tmp_path / "log", DFS_PATH, heuristic="other"))
     assert tally([trace]).by_source == {"lookahead": 2}
@@ -613,3 +619,12 @@ def test_begin_says_where_it_comes_from(tmp_path: Path) -> None:
     assert isinstance(trace.begin, Begin)
     assert (trace.begin.source, trace.begin.algorithm) == ("sos", "dfs")
     assert trace.begin.meta["nums"] == [3, 8, 5]
+
+
+def test_records_larger_and_smaller_than_a_chunk(tmp_path: Path) -> None:
+    """Records are read a chunk at a time; where they begin and end within chunks makes no difference."""
+    words = ["x" * 70_000, "y", "z" * 200_000, "≈" * 40_000, *("v" * length for length in range(1, 400))]
+    path = tmp_path / "log"
+    text = json.dumps([[_record(word)] for word in words], ensure_ascii=False, indent=3)
+    path.write_text(text + "\n\n", encoding="utf-8")
+    assert [_of(trace, Node)[1].text for trace in import_file(path)] == words

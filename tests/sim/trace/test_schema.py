@@ -354,6 +354,7 @@ FAULTS: dict[str, tuple[Callable[[Records], object], int, str, tuple[str, ...]]]
     "nothing chosen": (_set("select", chosen=[]), 19, "select.chosen", ("at least one id",)),
     "no candidates": (_set("select", candidates=[]), 19, "select.candidates", ("at least one id",)),
     "path that skips": (_set("backup", path=[3, 0]), 20, "backup.path[1]", ("expected 2", "found 0")),
+    "path by the second parent": (_set("backup", path=[3, 1, 0]), 20, "backup.path[1]", ("expected 2",)),
     "path beyond the root": (_set("backup", path=[0, 0]), 20, "backup.path[1]", ("the end at a root",)),
     "empty path": (_set("backup", path=[]), 20, "backup.path", ("at least one id",)),
     "value beyond its field": (_set("backup", value=32768.0), 20, "backup.value", ("Q16.16", "32768.0")),
