@@ -38,7 +38,8 @@ __all__ = [
     "source_line",
 ]
 
-_OWN_FILES = {__file__, str(Path(__file__).with_name("assembler.py"))}
+#: The files of the language itself: the line of a mistake is the first that is outside of them.
+_OWN_FILES = {str(Path(__file__).with_name(name)) for name in ("operands.py", "clauses.py", "assembler.py")}
 
 
 class AssemblyError(ValueError):

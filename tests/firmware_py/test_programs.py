@@ -162,8 +162,10 @@ def test_best_sibling(tree: Tree, data: st.DataObject) -> None:
 
 @given(candidate_lists(), st.integers(0, 14), st.booleans(), st.booleans())
 def test_select_k(memory: Memory, k: int, live_only: bool, by_entry: bool) -> None:
-    name = "select_k_live" if live_only and by_entry else "select_k"
-    result = run(name, memory, 1, k, int(live_only))
+    if live_only and by_entry:
+        result = run("select_k_live", memory, 1, k)
+    else:
+        result = run("select_k", memory, 1, k, int(live_only))
     expected = select_k.reference(memory, start=1, k=k, live_only=live_only)
     assert (result.status, list(result.yields)) == (WalkStatus.DONE, expected)
     assert result.registers[0] == k - len(expected)
