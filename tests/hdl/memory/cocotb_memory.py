@@ -33,6 +33,7 @@ class Cycle:
 
     accepted: bool
     response: Response | None
+    restarted: bool
 
 
 class Bench:
@@ -73,6 +74,7 @@ class Bench:
             response = Response.unpack(int(dut.memory__response__payload.value))
         if dut.violation.value:
             self.violations.append(int(dut.violation_rule.value))
+        restarted = bool(dut.restarted.value)
         for watch in self.watchers:
             watch()
         # The response first: a tag is free again in the cycle of its response, not before.
@@ -85,7 +87,7 @@ class Bench:
         self.cycle += 1
         assert self.cycle < self.watchdog_cycles, "watchdog: the testbench still runs"
         assert not self.violations, f"cycle {self.cycle}: rule {self.violations[0]} is broken"
-        return Cycle(accepted, response)
+        return Cycle(accepted, response, restarted)
 
     async def idle(self, cycles: int) -> None:
         for _ in range(cycles):
@@ -113,10 +115,8 @@ class Bench:
     async def restart(self) -> None:
         """Takes the subsystem through a restart; returns in the first cycle after it."""
         self.dut.restart.value = 1
-        while True:
-            await self.step()
-            if self.dut.restarted.value:
-                break
+        while not (await self.step()).restarted:
+            pass
         self.dut.restart.value = 0
 
     def check_memory(self) -> None:
@@ -298,8 +298,9 @@ async def restart(dut: Any) -> None:
     # While `restart` is high nothing is accepted.
     dut.restart.value = 1
     for _ in range(100):
-        assert not (await bench.step(Request(address=0, tag=0))).accepted
-    assert dut.restarted.value
+        cycle = await bench.step(Request(address=0, tag=0))
+        assert not cycle.accepted
+    assert cycle.restarted
     dut.restart.value = 0
     assert (await bench.step(Request(address=0, tag=0))).accepted
 
