@@ -74,8 +74,8 @@ def comparison_table(comparison: Comparison) -> Table:
     )
     table.add_column("figure")
     table.add_column("")
-    table.add_column("near", justify="right")
-    table.add_column("far", justify="right")
+    for place in ("near", "far"):
+        table.add_column(place, justify="right", no_wrap=True)
 
     rows = _Rows(table)
     _latency(rows, "walk latency", near.walk, far.walk, clock)
@@ -143,7 +143,9 @@ def _value(statistics: Statistics, name: str) -> float | None:
 def _number(value: float | None) -> str:
     if value is None:
         return "-"
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+    if value == int(value) or value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:,.2f}" if value < 100 else f"{value:,.1f}"
 
 
 def _time(cycles: float | None, clock: float) -> str:
