@@ -68,7 +68,7 @@ class AtomicUnit(wiring.Component):
             request.payload.write.eq(asked.payload.write & ~reading),
             request.payload.tag.context.eq(asked.payload.tag.context),
             request.payload.tag.source.eq(Mux(reading, Source.CONTROLLER, asked.payload.tag.source)),
-            answered.payload.data.eq(response.payload.data),
+            answered.payload.data.eq(Mux(refusing, 0, response.payload.data)),
             answered.payload.tag.eq(Mux(refusing, tag, response.payload.tag)),
             answered.payload.write.eq(response.payload.write | refusing),
             answered.payload.status.eq(Mux(refusing, status, response.payload.status)),

@@ -125,7 +125,8 @@ class Responses(wiring.Component):
             response.valid.eq(read_is_there | (queued != 0)),
             read_leaves.eq(sent & choose_read),
             acknowledged.eq(sent & ~choose_read),
-            response.payload.data.eq(Mux(waiting != 0, atom_read.data, self.read_data)),
+            # An acknowledgement on offer must not change while read data comes in behind it.
+            response.payload.data.eq(Mux(choose_read, Mux(waiting != 0, atom_read.data, self.read_data), 0)),
             self.empty.eq((reserved == 0) & (queued == 0)),
         ]
         m.d.sync += offered.eq(response.valid & ~response.ready & ~choose_read)

@@ -46,6 +46,7 @@ class Bench:
         self.scoreboard = Scoreboard(atoms=MAP.atoms)
         self.watchers: list[Callable[[], None]] = []
         self.violations: list[int] = []
+        self._offered: int | None = None
 
     async def start(self, *, refresh: bool) -> None:
         dut = self.dut
@@ -69,9 +70,10 @@ class Bench:
         dut.memory__response__ready.value = int(ready)
         await ReadOnly()
         accepted = request is not None and bool(dut.memory__request__ready.value)
-        response = None
-        if ready and dut.memory__response__valid.value:
-            response = Response.unpack(int(dut.memory__response__payload.value))
+        bits = int(dut.memory__response__payload.value) if dut.memory__response__valid.value else None
+        assert self._offered in (None, bits), f"cycle {self.cycle}: a response changed before it was taken"
+        self._offered = None if ready else bits
+        response = Response.unpack(bits) if ready and bits is not None else None
         if dut.violation.value:
             self.violations.append(int(dut.violation_rule.value))
         restarted = bool(dut.restarted.value)
