@@ -1,0 +1,131 @@
+"""The comparison on the compiled design: pinned loops, the demonstration, the public files, bad options."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firmware_py import cli
+from firmware_py.bench import isolated_loops
+from firmware_py.compare import design_for
+from firmware_py.driver import Accelerator
+from firmware_py.paths import CONTROLLER_CYCLES, device_cycles, far_path, path_presets
+from firmware_py.transport.inprocess import InProcessTransport
+from hdl.layouts import RowClass
+from sim.compiled import CompiledModel
+from tests.sim.trace.samples import shared
+
+CONFIG = design_for("hbm2_2000")
+ROW_STATES = {RowClass.HIT: "hit", RowClass.CLOSED: "closed", RowClass.CONFLICT: "conflict"}
+USABLE = [
+    preset.name
+    for preset in path_presets().values()
+    if preset.place == "far" and preset.memory in ("any", "hbm2_2000")
+]
+PUBLIC = (
+    "tot_crosswords/infoss_dfs_prune.json",
+    "tot_crosswords/infoss_dfs_no_prune.json",
+    "tot_game24/game24_bfs_b5.json",
+    "sos/sos_search_paths.jsonl",
+    "toolbench_dfsdt",
+)
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[tuple[CompiledModel, Accelerator]]:
+    with CompiledModel(CONFIG) as model:
+        yield model, Accelerator(InProcessTransport(model))
+
+
+def test_the_isolated_near_loop_is_the_bound_and_three_cycles(
+    machine: tuple[CompiledModel, Accelerator],
+) -> None:
+    model, accelerator = machine
+    far = far_path("v100_hbm2", CONFIG)
+    measured = isolated_loops(model, accelerator, CONFIG, place=0, far=far)
+    for row_class, state in ROW_STATES.items():
+        device = device_cycles(CONFIG.memory.timing, state)
+        assert measured[row_class] == device + CONTROLLER_CYCLES + 1
+
+
+@pytest.mark.parametrize("preset", USABLE)
+def test_the_isolated_far_loop_is_what_the_floor_and_the_link_say(
+    machine: tuple[CompiledModel, Accelerator], preset: str
+) -> None:
+    model, accelerator = machine
+    far = far_path(preset, CONFIG)
+    measured = isolated_loops(model, accelerator, CONFIG, place=1, far=far)
+    found = {state: measured[row_class] for row_class, state in ROW_STATES.items()}[far.path.row_state]
+    assert found == far.isolated_cycles
+    assert abs(found * far.clock_ns - far.path.published_ns) <= 2
+
+
+def _clew(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["clew", *map(str, arguments)])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    return int(caught.value.code or 0)
+
+
+def _require_consistent(document: dict[str, Any]) -> None:
+    """What must hold of the counts of any good comparison; times are left alone."""
+    traces, paths = document["traces"], document["paths"]
+    walks = sum(entry["walks"] for entry in traces)
+    for entry in traces:
+        assert entry["verdicts_wrong"] == 0
+        assert (
+            entry["verdicts_checked"]
+            <= entry["walks"]
+            <= entry["verdicts_checked"] + entry["verdicts_unchecked"]
+        )
+        assert sum(tally["checked"] for tally in entry["by_source"].values()) <= entry["verdicts_checked"]
+        assert all(tally["wrong"] == 0 for tally in entry["by_source"].values())
+    assert document["violations"] == 0 and document["details"]["failures"] == []
+    for place in paths.values():
+        assert place["walk_ns"]["count"] == place["reads_per_walk"]["count"] == walks
+        reads = place["reads_per_walk"]["mean"] * walks
+        assert place["loop_cycles"]["count"] == place["loop_ns"]["count"] == pytest.approx(reads)
+        assert sum(place["row"].values()) == pytest.approx(1)
+        assert place["ratio_to_bound"] >= 1
+        for name in ("walk_ns", "reads_per_walk", "loop_cycles", "loop_ns"):
+            ordered = [place[name][key] for key in ("min", "p50", "p99", "p999", "max")]
+            assert ordered == sorted(ordered)
+    assert paths["near"]["reads_per_walk"] == paths["far"]["reads_per_walk"]
+    assert paths["near"]["loop_cycles"]["min"] < paths["far"]["loop_cycles"]["min"]
+
+
+@pytest.mark.parametrize("concurrent", [1, 4])
+def test_the_demonstration_is_right_near_and_far(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, concurrent: int
+) -> None:
+    out = tmp_path / "demo.json"
+    arguments = ("--out", tmp_path / "traces", "--json", out, "--concurrent", concurrent)
+    assert _clew(monkeypatch, "demo", *arguments) == 0
+    document = json.loads(out.read_text())
+    _require_consistent(document)
+    assert document["concurrent"] == concurrent
+    assert document["details"]["negative_control"] == {
+        check: "wrong" for check in ("climb", "select", "ancestor")
+    }
+    sources = {source for entry in document["traces"] for source in entry["by_source"]}
+    assert sources == {"declared"}
+    assert sum(entry["walks"] for entry in document["traces"]) > 500
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_file_is_right_near_and_far(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    path, out = shared(name), tmp_path / "out.json"
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    assert _clew(monkeypatch, "compare", *files, "--json", out) == 0
+    document = json.loads(out.read_text())
+    _require_consistent(document)
+    expected = {"tot_crosswords/infoss_dfs_prune.json": 703, "toolbench_dfsdt": 42}
+    if name in expected:
+        assert sum(entry["verdicts_checked"] for entry in document["traces"]) == expected[name]
