@@ -69,7 +69,7 @@ class DataMover(wiring.Component):
         # One bit for each tag context: its atom is not answered. Atoms take the contexts in turn.
         busy = Signal(2**CONTEXT_WIDTH)
         context = issued[:CONTEXT_WIDTH]
-        free = ~busy.bit_select(context, 1)
+        free = busy.bit_select(context, 1) == 0
         # Among the last 64 atoms put to the memory, one has the context that the response names.
         behind = Signal(CONTEXT_WIDTH)
         answered = Signal(17)

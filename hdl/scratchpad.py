@@ -112,7 +112,7 @@ class Scratchpad(wiring.Component):
                 port.request.ready.eq(served & (~masked | merging[index])),
             ]
             m.d.sync += [
-                merging[index].eq(served & masked & ~merging[index]),
+                merging[index].eq(served & masked & (merging[index] == 0)),
                 port.read_valid.eq(served & ~request.write),
             ]
             with m.If(served):

@@ -7,7 +7,7 @@ import pytest
 
 from hdl.config import DesignConfig, ScratchpadConfig
 from hdl.scratchpad import Scratchpad
-from tests.hdl.streams import put, randomly, run
+from tests.hdl.streams import monitor, put, randomly, run
 
 PORTS = ("sequencer", "mover", "host")
 ATOM = (1 << 256) - 1
@@ -122,18 +122,27 @@ def test_conflict_goes_by_fixed_priority() -> None:
 
 def test_masked_write_is_not_interrupted_by_a_higher_port() -> None:
     dut = scratchpad()
+    taken: dict[str, list[tuple[int, int]]] = {"host": [], "sequencer": []}
 
     async def host(ctx: Any) -> None:
         await write(ctx, dut.host, 4, 0x11)
         await write(ctx, dut.host, 4, 0x2200, 0b10)
-        assert await read(ctx, dut.host, 4) == 0x33 | 0x2200, "the sequencer's byte must survive"
+        await ctx.tick().repeat(2)
+        assert await read(ctx, dut.host, 4) == 0x2233
 
     async def sequencer(ctx: Any) -> None:
-        # It comes in the cycle after the masked write's read.
+        # It comes in the second cycle of the host's masked write.
         await ctx.tick().repeat(2)
         await write(ctx, dut.sequencer, 4, 0x33, 0b01)
 
-    run(dut, host, sequencer)
+    run(
+        dut,
+        host,
+        sequencer,
+        processes=[monitor(getattr(dut, name).request, log) for name, log in taken.items()],
+    )
+    assert [cycle for cycle, _ in taken["host"]][:2] == [0, 2]
+    assert [cycle for cycle, _ in taken["sequencer"]] == [4]
 
 
 @pytest.mark.parametrize("masks", [False, True])
@@ -141,7 +150,7 @@ def test_no_port_is_refused_longer_than_stated(masks: bool) -> None:
     """Every port wants the same bank all the time, with breaks at random; whole atoms and masked ones."""
     rng = random.Random(11)
     dut = scratchpad()
-    longest = dict.fromkeys(PORTS, 0)
+    longest: dict[str, int] = dict.fromkeys(PORTS, 0)
 
     def user(name: str) -> Any:
         share = {"sequencer": 0.04, "mover": 0.1, "host": 0.1}[name]
