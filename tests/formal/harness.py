@@ -46,6 +46,8 @@ hold: read_rtlil hold.il
 cover: read_rtlil hold.il
 false: read_rtlil false.il
 prep -top top
+memory_map
+opt -full
 
 [files]
 hold.il
