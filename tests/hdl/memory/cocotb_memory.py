@@ -299,10 +299,12 @@ async def restart(dut: Any) -> None:
             assert here == there, "the same requests took another course after a restart"
     # While `restart` is high nothing is accepted.
     dut.restart.value = 1
-    for _ in range(100):
+    quiet = 0
+    while quiet < 100:
         cycle = await bench.step(Request(address=0, tag=0))
         assert not cycle.accepted
-    assert cycle.restarted
+        assert cycle.restarted or not quiet, "restarted fell by itself"
+        quiet += cycle.restarted
     dut.restart.value = 0
     assert (await bench.step(Request(address=0, tag=0))).accepted
 
