@@ -10,6 +10,7 @@ from .layouts import (
     CONTEXT_WIDTH,
     CopyCommand,
     MemoryPort,
+    MemoryStatus,
     ScratchpadPort,
     Source,
     Verdict,
@@ -67,7 +68,8 @@ class BatchControl(wiring.Signature):
     done : In(1)
         Pulse: the batch has ended.
     error : In(1)
-        The last batch held an undefined command, ended inside a WRITE, or overran the completion ring.
+        The last batch held an undefined command, ended inside a WRITE, overran the completion ring, or a
+        write or copy of it failed.
     completion_count : In(16)
     batch_cycles : In(32)
     """
@@ -119,6 +121,8 @@ class Sequencer(wiring.Component):
     copy : Out(stream of CopyCommand)
     copy_idle : In(1)
         The DataMover has nothing to do.
+    copy_failed : In(1), copy_clear : Out(1)
+        An access of a copy failed since `copy_clear`, which the Sequencer gives at the start of a batch.
     quiescent : In(1)
         Link, walkers and DataMover are idle.
     restart : Out(1), restarted : In(1)
@@ -138,6 +142,8 @@ class Sequencer(wiring.Component):
                 "memory": Out(MemoryPort()),
                 "copy": Out(stream.Signature(CopyCommand)),
                 "copy_idle": In(1),
+                "copy_failed": In(1),
+                "copy_clear": Out(1),
                 "quiescent": In(1),
                 "restart": Out(1),
                 "restarted": In(1),
@@ -263,10 +269,11 @@ class Sequencer(wiring.Component):
         writes = Signal(16)
         write_sent = Signal()
         write_answered = Signal()
-        m.d.comb += [
-            self.memory.response.ready.eq(1),
-            write_answered.eq(self.memory.response.valid),
-        ]
+        answer = self.memory.response
+        write_failed = Signal()
+        m.d.comb += [answer.ready.eq(1), write_answered.eq(answer.valid)]
+        with m.If(answer.valid & (answer.payload.status != MemoryStatus.OK)):
+            m.d.sync += write_failed.eq(1)
         m.d.sync += writes.eq(writes + write_sent - write_answered)
         all_answered = Signal()
         m.d.comb += all_answered.eq(
@@ -330,7 +337,9 @@ class Sequencer(wiring.Component):
         with m.FSM():
             with m.State("IDLE"):
                 with m.If(control.start):
+                    m.d.comb += self.copy_clear.eq(1)
                     m.d.sync += [
+                        write_failed.eq(0),
                         control.busy.eq(1),
                         control.error.eq(0),
                         control.completion_count.eq(0),
@@ -385,7 +394,11 @@ class Sequencer(wiring.Component):
                         with m.Default():
                             m.d.sync += failed.eq(1)
                 with m.Elif(ended & all_answered):
-                    m.d.sync += [running.eq(0), control.busy.eq(0)]
+                    m.d.sync += [
+                        running.eq(0),
+                        control.busy.eq(0),
+                        control.error.eq(write_failed | self.copy_failed),
+                    ]
                     m.d.comb += control.done.eq(1)
                     m.next = "IDLE"
             with m.State("WRITE"):

@@ -132,6 +132,8 @@ class Clew(wiring.Component):
             controller.restart.eq(sequencer.restart),
             sequencer.restarted.eq(controller.restarted),
             sequencer.copy_idle.eq(mover.idle),
+            sequencer.copy_failed.eq(mover.errors),
+            mover.clear.eq(sequencer.copy_clear),
             sequencer.quiescent.eq(link.idle & near_walker.idle & far_walker.idle & mover.idle),
             self.interrupt.eq(host_port.interrupt),
         ]

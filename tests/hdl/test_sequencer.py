@@ -7,7 +7,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from hdl.config import DesignConfig
-from hdl.layouts import VerdictKind, WalkStatus
+from hdl.layouts import MemoryStatus, VerdictKind, WalkStatus
 from hdl.registers import CommandOp
 from hdl.sequencer import Completion, Sequencer
 
@@ -38,13 +38,25 @@ def _atom(words):
 class Bench:
     """The Sequencer's neighbours, with random stalls, and a log of what they saw."""
 
-    def __init__(self, commands, *, seed=0, completion_size=64, count=None, walk_latency=(5, 60)):
+    def __init__(
+        self,
+        commands,
+        *,
+        seed=0,
+        completion_size=64,
+        count=None,
+        walk_latency=(5, 60),
+        write_status=MemoryStatus.OK,
+        copy_failed=False,
+    ):
         self.dut = Sequencer(CONFIG)
         self.random = random.Random(seed)
         self.atoms = dict(enumerate(commands))
         self.count = len(commands) if count is None else count
         self.completion_size = completion_size
         self.walk_latency = walk_latency
+        self.write_status = write_status
+        self.copy_failed = copy_failed
         self.log = []  # (cycle, what, detail)
         self.cycle = 0
         self.outstanding = 0
@@ -162,6 +174,7 @@ class Bench:
             ctx.set(port.request.ready, self.random.random() < 0.6)
             answer = bool(due) and due[0] <= now
             ctx.set(port.response.valid, answer)
+            ctx.set(port.response.payload.status, self.write_status)
             *_, valid, ready, request, taken = await ctx.tick().sample(
                 port.request.valid, port.request.ready, port.request.payload, port.response.ready
             )
@@ -183,6 +196,7 @@ class Bench:
             busy = max(0, busy - 1)
             if valid and ready:
                 self.log.append((self.cycle, "copy", command))
+                ctx.set(self.dut.copy_failed, self.copy_failed)
                 busy = 40
 
 
@@ -266,6 +280,13 @@ def test_a_bad_batch_ends_with_an_error(commands, count):
     bench = Bench([*walk(context=0), *commands], count=None if count is None else 1 + count).run()
     assert bench.result["error"] == 1
     assert bench.result["completion_count"] == 1, "what was begun before is still completed"
+
+
+def test_a_write_or_copy_that_fails_is_an_error_of_its_batch():
+    data = [1, 2]
+    assert Bench(write(address=1, data=data), write_status=MemoryStatus.OUT_OF_RANGE).run().result["error"]
+    bench = Bench(copy(to_memory=1, memory_address=5, scratchpad_address=6, count=9), copy_failed=True).run()
+    assert bench.result["error"]
 
 
 def test_a_full_completion_ring_is_an_error_and_overwrites_nothing():
