@@ -100,8 +100,8 @@ REGISTERS: tuple[Register, ...] = _registers(
         "STATUS",
         "ro",
         "Bit 0 busy: a batch is being started or executed. Bit 1 done: the last batch ended. "
-        "Bit 2 error: the batch held an undefined command or overran a ring and was ended, or a write or copy "
-        "of it failed.",
+        "Bit 2 error: the batch held an undefined command or overran a ring and was ended, or a write or "
+        "copy of it failed.",
         0,
     ),
     ("INTERRUPT_ENABLE", "rw", "Bit 0: raise `interrupt` when a batch is done.", 0),
