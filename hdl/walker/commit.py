@@ -44,7 +44,7 @@ class Commit(wiring.Component):
     """
 
     executing: In(1)
-    step: In(Step)
+    step: In(Step())
     address: In(ADDRESS_WIDTH)
     status: In(MemoryStatus)
     launching: In(1)

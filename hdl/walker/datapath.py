@@ -1,12 +1,10 @@
 """The walker's datapath: what one instruction does to one context, apart from windows and budgets."""
 
-from collections.abc import Sequence
-
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from .isa import AKind, BKind, Exit, ExitKind, InstructionLayout, Op, PointerKind, UpdateKind
+from .isa import AKind, BKind, ExitKind, InstructionLayout, Op, PointerKind, UpdateKind
 
 __all__ = ["Datapath", "Step", "WordsLayout"]
 
@@ -14,76 +12,120 @@ __all__ = ["Datapath", "Step", "WordsLayout"]
 WordsLayout = data.ArrayLayout(32, 8)
 
 
-class Step(data.Struct):
-    """The outcome of one instruction, with the tests of window, permission and budget still to come."""
+class Step(wiring.Signature):
+    """The outcome of one instruction, with the tests of window, permission and budget still to come.
 
-    taken: 1
-    update: 1
-    """`update_register` becomes `update_value`."""
-    update_register: 3
-    update_value: 32
-    store: 1
-    """Word `store_word` of the current record becomes `store_value`."""
-    store_conditional: 1
-    """Only if it still is `store_expected`."""
-    store_word: 3
-    store_value: 32
-    store_expected: 32
-    exit_kind: ExitKind
-    exit_target: 6
-    exit_value: 32
-    """The address of a load, the value of a yield."""
-    exit_code: 8
-    """The code of a done."""
-    may_store: 1
-    """The instruction is a store, taken or not."""
+    Members
+    -------
+    taken : Out(1)
+    update : Out(1)
+        `update_register` becomes `update_value`.
+    update_register : Out(3), update_value : Out(32)
+    store : Out(1)
+        Word `store_word` of the current record becomes `store_value`.
+    store_conditional : Out(1)
+        Only if it still is `store_expected`.
+    store_word : Out(3), store_value : Out(32), store_expected : Out(32)
+    exit_kind : Out(ExitKind), exit_target : Out(6)
+    exit_value : Out(32)
+        The address of a load, the value of a yield.
+    exit_code : Out(8)
+        The code of a done.
+    may_store : Out(1)
+        The instruction is a store, taken or not.
+    """
 
-
-class _Exit(data.Struct):
-    kind: ExitKind
-    target: 6
-    pointer_kind: PointerKind
-    pointer_index: 3
-    offset: 12
-    operand: 32
-    """The pointer as it was before update and store."""
-
-
-class _Fetched(data.Struct):
-    """Operands of an instruction: what the first stage hands to the second."""
-
-    op: Op
-    a: 32
-    b: 32
-    update_kind: UpdateKind
-    update_register: 3
-    update_old: 32
-    update_source: 32
-    store: 1
-    store_conditional: 1
-    store_word: 3
-    store_register: 3
-    store_value: 32
-    """The register to store, before the update."""
-    store_expected: 32
-    taken: _Exit
-    not_taken: _Exit
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "taken": Out(1),
+                "update": Out(1),
+                "update_register": Out(3),
+                "update_value": Out(32),
+                "store": Out(1),
+                "store_conditional": Out(1),
+                "store_word": Out(3),
+                "store_value": Out(32),
+                "store_expected": Out(32),
+                "exit_kind": Out(ExitKind),
+                "exit_target": Out(6),
+                "exit_value": Out(32),
+                "exit_code": Out(8),
+                "may_store": Out(1),
+            }
+        )
 
 
-class _Tested(data.Struct):
+class _Bundle:
+    """Named signals that go from one stage to the next.
+
+    Not a struct: its fields would be packed into one vector and cut out of it again in every simulated cycle,
+    which is a third of what a step costs there.
+    """
+
+    def __init__(self, prefix: str, **shapes: ShapeLike) -> None:
+        self._shapes = shapes
+        self._prefix = prefix
+        for name, shape in shapes.items():
+            setattr(self, name, Signal(shape, name=f"{prefix}_{name}", reset_less=True))
+
+    def registered(self, m: Module, advance: Value) -> "_Bundle":
+        """The same behind a pipeline register."""
+        register = _Bundle(f"{self._prefix}_staged", **self._shapes)
+        with m.If(advance):
+            m.d.sync += [getattr(register, name).eq(getattr(self, name)) for name in self._shapes]
+        return register
+
+
+_EXIT_SHAPES = {"kind": ExitKind, "target": 6, "pointer_kind": PointerKind, "pointer_index": 3, "offset": 12}
+
+
+def _exit_bundle(prefix: str) -> dict[str, ShapeLike]:
+    """The fields of an exit, and `operand`: its pointer as it was before update and store."""
+    return {f"{prefix}_{name}": shape for name, shape in (_EXIT_SHAPES | {"operand": 32}).items()}
+
+
+def _fetched() -> _Bundle:
+    """Operands of an instruction: what the first stage hands to the second.
+
+    `store_value` is the register to store as it is before the update.
+    """
+    return _Bundle(
+        "fetched",
+        op=Op,
+        a=32,
+        b=32,
+        update_kind=UpdateKind,
+        update_register=3,
+        update_old=32,
+        update_source=32,
+        store=1,
+        store_conditional=1,
+        store_word=3,
+        store_register=3,
+        store_value=32,
+        store_expected=32,
+        **_exit_bundle("taken"),
+        **_exit_bundle("not_taken"),
+    )
+
+
+def _tested() -> _Bundle:
     """After test and update: what the second stage hands to the third."""
-
-    taken: 1
-    update: 1
-    update_register: 3
-    update_value: 32
-    may_store: 1
-    store_conditional: 1
-    store_word: 3
-    store_register: 3
-    store_value: 32
-    store_expected: 32
-    exit: _Exit
+    return _Bundle(
+        "tested",
+        taken=1,
+        update=1,
+        update_register=3,
+        update_value=32,
+        may_store=1,
+        store_conditional=1,
+        store_word=3,
+        store_register=3,
+        store_value=32,
+        store_expected=32,
+        **_exit_bundle("exit"),
+    )
 
 
 def _word(words: data.View, index: Value) -> Value:
@@ -121,7 +163,7 @@ class Datapath(wiring.Component):
     record: In(WordsLayout)
     registers: In(WordsLayout)
     address: In(32)
-    step: Out(Step)
+    step: Out(Step())
 
     def __init__(self, *, stages: int = 1) -> None:
         if stages not in (1, 2, 3):
@@ -131,23 +173,17 @@ class Datapath(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        fetched = Signal(_Fetched)
+        fetched, tested = _fetched(), _tested()
         self._fetch(m, fetched)
-        tested = Signal(_Tested)
-        self._test(m, self._staged(m, fetched, present=self._stages >= 2), tested)
-        self._leave(m, self._staged(m, tested, present=self._stages >= 3))
+        if self._stages >= 2:
+            fetched = fetched.registered(m, self.advance)
+        self._test(m, fetched, tested)
+        if self._stages >= 3:
+            tested = tested.registered(m, self.advance)
+        self._leave(m, tested)
         return m
 
-    def _staged(self, m: Module, value: data.View, *, present: bool) -> data.View:
-        """`value` behind a pipeline register, or itself."""
-        if not present:
-            return value
-        register = Signal(value.shape(), reset_less=True)
-        with m.If(self.advance):
-            m.d.sync += register.eq(value)
-        return register
-
-    def _fetch(self, m: Module, fetched: data.View) -> None:
+    def _fetch(self, m: Module, fetched: _Bundle) -> None:
         """Operands: everything that needs the record or the registers."""
         instruction, record, registers = self.instruction, self.record, self.registers
 
@@ -197,26 +233,19 @@ class Datapath(wiring.Component):
                 m.d.comb += fetched.b.eq(_word(registers, instruction.b_index))
             with m.Default():
                 m.d.comb += fetched.b.eq(_word(record, instruction.b_index))
-        for prefix, leave in (("taken", fetched.taken), ("not_taken", fetched.not_taken)):
-            kind, target, pointer_kind, index, offset = _exit_fields(instruction, prefix)
-            m.d.comb += [
-                leave.kind.eq(kind),
-                leave.target.eq(target),
-                leave.pointer_kind.eq(pointer_kind),
-                leave.pointer_index.eq(index),
-                leave.offset.eq(offset),
-                leave.operand.eq(
-                    _pointer(
-                        pointer_kind,
-                        _word(record, index),
-                        _word(registers, index),
-                        self.address,
-                        instruction.immediate,
-                    )
-                ),
-            ]
+        for prefix in ("taken", "not_taken"):
+            exit_fields = {name: getattr(instruction, f"{prefix}_{name}") for name in _EXIT_SHAPES}
+            operand = _pointer(
+                exit_fields["pointer_kind"],
+                _word(record, exit_fields["pointer_index"]),
+                _word(registers, exit_fields["pointer_index"]),
+                self.address,
+                instruction.immediate,
+            )
+            for name, value in (exit_fields | {"operand": operand}).items():
+                m.d.comb += getattr(fetched, f"{prefix}_{name}").eq(value)
 
-    def _test(self, m: Module, fetched: data.View, tested: data.View) -> None:
+    def _test(self, m: Module, fetched: _Bundle, tested: _Bundle) -> None:
         """The test, the update, and the choice of the exit."""
         a, b = fetched.a, fetched.b
         taken = Signal()
@@ -258,12 +287,14 @@ class Datapath(wiring.Component):
             tested.store_register.eq(fetched.store_register),
             tested.store_value.eq(fetched.store_value),
             tested.store_expected.eq(fetched.store_expected),
-            tested.exit.eq(Mux(taken, fetched.taken, fetched.not_taken)),
         ]
+        for name in (*_EXIT_SHAPES, "operand"):
+            chosen = Mux(taken, getattr(fetched, f"taken_{name}"), getattr(fetched, f"not_taken_{name}"))
+            m.d.comb += getattr(tested, f"exit_{name}").eq(chosen)
 
-    def _leave(self, m: Module, tested: data.View) -> None:
+    def _leave(self, m: Module, tested: _Bundle) -> None:
         """The store and the exit, with what the update and the store changed forwarded to them."""
-        step, leave = self.step, tested.exit
+        step = self.step
         # Local signals for what is used again: reading a field of `step` would look like a loop through it.
         store = Signal()
         store_value = Signal(32)
@@ -277,13 +308,13 @@ class Datapath(wiring.Component):
                     tested.store_value,
                 )
             ),
-            operand.eq(leave.operand),
+            operand.eq(tested.exit_operand),
         ]
-        with m.If(leave.pointer_kind == PointerKind.REGISTER):
-            with m.If(tested.update & (tested.update_register == leave.pointer_index)):
+        with m.If(tested.exit_pointer_kind == PointerKind.REGISTER):
+            with m.If(tested.update & (tested.update_register == tested.exit_pointer_index)):
                 m.d.comb += operand.eq(tested.update_value)
-        with m.Elif(leave.pointer_kind == PointerKind.WORD):
-            with m.If(store & (tested.store_word == leave.pointer_index)):
+        with m.Elif(tested.exit_pointer_kind == PointerKind.WORD):
+            with m.If(store & (tested.store_word == tested.exit_pointer_index)):
                 m.d.comb += operand.eq(store_value)
         m.d.comb += [
             step.taken.eq(tested.taken),
@@ -295,17 +326,10 @@ class Datapath(wiring.Component):
             step.store_word.eq(tested.store_word),
             step.store_value.eq(store_value),
             step.store_expected.eq(tested.store_expected),
-            step.exit_kind.eq(leave.kind),
-            step.exit_target.eq(leave.target),
+            step.exit_kind.eq(tested.exit_kind),
+            step.exit_target.eq(tested.exit_target),
             # The offset is sign extended to the operand's width.
-            step.exit_value.eq(operand + Cat(leave.offset, leave.offset[-1].replicate(20))),
-            step.exit_code.eq(leave.offset[:8]),
+            step.exit_value.eq(operand + Cat(tested.exit_offset, tested.exit_offset[-1].replicate(20))),
+            step.exit_code.eq(tested.exit_offset[:8]),
             step.may_store.eq(tested.may_store),
         ]
-
-
-def _exit_fields(instruction: data.View, prefix: str) -> Sequence[Value]:
-    """The fields of the exit `taken` or `not_taken` in the order of `isa.Exit`."""
-    names = ("kind", "target", "pointer_kind", "pointer_index", "offset")
-    assert set(names) == set(Exit.__dataclass_fields__)
-    return [getattr(instruction, f"{prefix}_{name}") for name in names]

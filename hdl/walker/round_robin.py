@@ -55,14 +55,10 @@ class RoundRobin(wiring.Component):
             self.one_hot.eq(field & (~field + 1)),
         ]
         for bit in range(len(self.grant)):
-            numbers = Cat((number >> bit) & 1 for number in range(self._count))
-            m.d.comb += self.grant[bit].eq((self.one_hot & numbers).any())
+            members = Cat(self.one_hot[number] for number in range(self._count) if number >> bit & 1)
+            m.d.comb += self.grant[bit].eq(members.any())
         with m.If(self.restart):
             m.d.sync += later.eq(0)
         with m.Elif(self.used & self.any):
-            m.d.sync += later.eq(~((self.one_hot << 1)[: self._count] - 1) & self._mask)
+            m.d.sync += later.eq(~((self.one_hot << 1)[: self._count] - 1))
         return m
-
-    @property
-    def _mask(self) -> int:
-        return (1 << self._count) - 1

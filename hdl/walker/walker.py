@@ -15,6 +15,7 @@ from ..layouts import (
     HopEvent,
     HopMonitor,
     MemoryPort,
+    MemoryRequest,
     MemoryStatus,
     ProgramWrite,
     Source,
@@ -113,6 +114,7 @@ class Walker(wiring.Component):
         m.submodules.deferred = deferred = RoundRobin(count)
         m.submodules.verdicts = verdicts = VerdictQueue(count)
         wiring.connect(m, wiring.flipped(self.context_write), contexts.configure)
+        wiring.connect(m, datapath.step, commit.step)
         program_write, program_read = program.write_port(), program.read_port(domain="comb")
         m.d.comb += [
             program_write.en.eq(self.program_write.enable),
@@ -161,10 +163,13 @@ class Walker(wiring.Component):
             program_read.addr.eq(state.program_counter),
             datapath.advance.eq(advance),
             datapath.instruction.eq(program_read.data),
-            datapath.record.eq(Mux(selection.direct, response.data, state.record.as_value())),
             datapath.registers.eq(state.registers),
             datapath.address.eq(selected.address),
         ]
+        with m.If(selection.direct):
+            m.d.comb += datapath.record.eq(response.data)
+        with m.Else():
+            m.d.comb += datapath.record.eq(state.record)
         final = selected
         for stage in range(1, stages):
             staged = _Selected(bits, stage)
@@ -191,7 +196,6 @@ class Walker(wiring.Component):
             # With one stage there is one set of read ports, addressed by whoever has the slot.
             state.context.eq(here if stages == 1 else selection.context),
             commit.executing.eq(executing),
-            commit.step.eq(datapath.step),
             commit.address.eq(final.address),
             commit.status.eq(final.status),
             commit.launching.eq(launching),
@@ -280,7 +284,7 @@ class Walker(wiring.Component):
         m: Module,
         contexts: Contexts,
         commit: Commit,
-        step: data.View,
+        step: wiring.PureInterface,
         launching: Value,
         address: Value,
         now: Value,
@@ -306,16 +310,18 @@ class Walker(wiring.Component):
             launched.data.tag.eq(launch.tag),
             launched.data.start.eq(now),
         ]
-        for lane in range(8):
-            updated = commit.steps & step.update & (step.update_register == lane)
-            initial = launch.registers[lane] if lane < len(launch.registers) else 0
+        # Branches, not multiplexers of single words: a simulation then moves the wide value it needs.
+        registers = contexts.write_registers
+        with m.If(launching):
+            m.d.comb += [registers.lanes.eq(0xFF), registers.data.eq(launch.registers.as_value())]
+        with m.Else():
             m.d.comb += [
-                contexts.write_registers.lanes[lane].eq(launching | updated),
-                contexts.write_registers.data[lane].eq(Mux(launching, initial, step.update_value)),
+                registers.lanes.eq(Mux(commit.steps & step.update, 1 << step.update_register, 0)),
+                registers.data.eq(step.update_value.replicate(8)),
             ]
 
     def _write_record(
-        self, m: Module, contexts: Contexts, selection: Selection, commit: Commit, step: data.View
+        self, m: Module, contexts: Contexts, selection: Selection, commit: Commit, step: wiring.PureInterface
     ) -> None:
         """A record that arrives and the word that is stored share the write port of the records.
 
@@ -328,10 +334,16 @@ class Walker(wiring.Component):
             contexts.write_status.enable.eq(selection.taken),
             contexts.write_status.data.eq(response.status),
         ]
-        for lane in range(8):
-            stored = commit.stores & (step.store_word == lane)
-            word = Mux(stored, step.store_value, response.data.word_select(lane, 32))
-            m.d.comb += [write.lanes[lane].eq(selection.taken | stored), write.data[lane].eq(word)]
+        m.d.comb += write.lanes.eq(selection.taken.replicate(8) | Mux(commit.stores, 1 << step.store_word, 0))
+        with m.If(selection.taken):
+            m.d.comb += write.data.eq(response.data)
+            with m.If(commit.stores):
+                with m.Switch(step.store_word):
+                    for lane in range(8):
+                        with m.Case(lane):
+                            m.d.comb += write.data[lane].eq(step.store_value)
+        with m.Else():
+            m.d.comb += write.data.eq(step.store_value.replicate(8))
 
     def _put_request(
         self,
@@ -344,35 +356,25 @@ class Walker(wiring.Component):
         work: data.View,
     ) -> None:
         """The register of the request output; `room` says that it can be loaded in this cycle."""
+        # The whole payload is a register and not made from one in every cycle: that is what a simulation pays
+        # for, while synthesis merges the equal copies of the word.
         out = self.memory.request
         valid = Signal()
-        write = Signal()
-        request_address = Signal(ADDRESS_WIDTH)
-        request_context = Signal.like(context)
-        store = Signal(Deferred)
-        m.d.comb += [
-            room.eq(~valid | out.ready),
-            out.valid.eq(valid),
-            out.payload.address.eq(request_address),
-            out.payload.write.eq(write),
-            out.payload.conditional.eq(write & store.conditional),
-            out.payload.expected.eq(store.expected),
-            out.payload.data.eq(store.value.replicate(8)),
-            out.payload.tag.source.eq(self._source),
-            out.payload.tag.context.eq(request_context),
-            out.payload.priority.eq(1),
-        ]
-        for word in range(8):
-            enabled = write & (store.word == word)
-            m.d.comb += out.payload.mask.word_select(word, 4).eq(enabled.replicate(4))
+        request = Signal(MemoryRequest)
+        m.d.comb += [room.eq(~valid | out.ready), out.valid.eq(valid), out.payload.eq(request)]
         with m.If(room):
             m.d.sync += valid.eq(send_store | send_load)
         with m.If(send_store | send_load):
             m.d.sync += [
-                write.eq(send_store),
-                request_address.eq(address),
-                request_context.eq(context),
-                store.eq(work),
+                request.address.eq(address),
+                request.write.eq(send_store),
+                request.conditional.eq(send_store & work.conditional),
+                request.expected.eq(work.expected),
+                request.data.eq(work.value.replicate(8)),
+                request.mask.eq(Mux(send_store, 0xF << (work.word << 2), 0)),
+                request.tag.source.eq(self._source),
+                request.tag.context.eq(context),
+                request.priority.eq(1),
             ]
 
     def _put_verdict(
@@ -391,16 +393,19 @@ class Walker(wiring.Component):
             view.context.eq(verdicts.offered),
             verdicts.ready.eq(self.verdict.ready),
             self.verdict.valid.eq(verdicts.valid),
-            verdict.context.eq(verdicts.offered),
-            verdict.tag.eq(view.launched.tag),
-            verdict.kind.eq(view.outcome.kind),
-            verdict.status.eq(Mux(spoiled, WalkStatus.POISONED, view.outcome.status)),
-            verdict.code.eq(Mux(spoiled, 0, view.outcome.code)),
-            verdict.hops.eq(view.hops),
-            verdict.cycles.eq(verdicts.time - view.launched.start),
-            verdict.value.eq(view.value),
-            verdict.registers.eq(view.registers),
         ]
+        with m.If(verdicts.valid):
+            m.d.comb += [
+                verdict.context.eq(verdicts.offered),
+                verdict.tag.eq(view.launched.tag),
+                verdict.kind.eq(view.outcome.kind),
+                verdict.status.eq(Mux(spoiled, WalkStatus.POISONED, view.outcome.status)),
+                verdict.code.eq(Mux(spoiled, 0, view.outcome.code)),
+                verdict.hops.eq(view.hops),
+                verdict.cycles.eq(verdicts.time - view.launched.start),
+                verdict.value.eq(view.value),
+                verdict.registers.eq(view.registers),
+            ]
         return last
 
 
