@@ -185,6 +185,7 @@ class Clew(wiring.Component):
                 checker.column.pseudo_channel.eq(controller.column.pseudo_channel),
                 checker.column.bank.eq(controller.column.bank),
                 checker.column.column.eq(controller.column.column),
+                checker.refresh_enable.eq(settings.refresh_enable & ~sequencer.restart),
                 self.violation.eq(checker.violation),
                 self.violation_rule.eq(checker.rule),
                 counters.violation.eq(checker.violation),
