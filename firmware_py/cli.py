@@ -163,6 +163,9 @@ def main() -> None:
     from sim.trace.errors import TraceError
     from sim.verilator import BuildError
 
+    from .driver import BatchError
+    from .transport.base import TransportError
+
     try:
         app()
     except (InputError, TraceError) as error:
@@ -172,7 +175,7 @@ def main() -> None:
     except BuildError as error:
         print(f"clew: {error}", file=sys.stderr)
         raise SystemExit(1) from None
-    except InternalError as error:
+    except (InternalError, BatchError, TransportError) as error:
         _fail(error, 1)
 
 

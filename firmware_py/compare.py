@@ -21,7 +21,7 @@ from sim.trace.schema import Trace
 from .assembler import Image
 from .batches import ring_size
 from .control import Control
-from .errors import InputError
+from .errors import InputError, InternalError
 from .image import Layout
 from .ledger import Ledger, Statistics, make_ledger, statistics
 from .machine import Machine, OpenMachine
@@ -222,16 +222,19 @@ def _run_place(
     )
     memory = config.memory
     logs = run.logs
-    ledger = make_ledger(
-        place=place,
-        hops=logs.hops,
-        hop_batch=logs.hop_batch,
-        accesses=logs.accesses,
-        access_batch=logs.access_batch,
-        commands=logs.commands,
-        timing=memory.timing,
-        address_map=AddressMap(memory),
-    )
+    try:
+        ledger = make_ledger(
+            place=place,
+            hops=logs.hops,
+            hop_batch=logs.hop_batch,
+            accesses=logs.accesses,
+            access_batch=logs.access_batch,
+            commands=logs.commands,
+            timing=memory.timing,
+            address_map=AddressMap(memory),
+        )
+    except ValueError as error:
+        raise InternalError(f"{name}: {error}") from None
     report = check_commands(
         logs.commands,
         memory.timing,
