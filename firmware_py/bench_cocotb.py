@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import cocotb
-import numpy as np
 from cocotb.simtime import get_sim_time
 from cocotb.task import bridge
-from numpy.typing import NDArray
 
 from hdl.config import named_config
 from sim.bench.backdoor import StorageBackdoor
+from sim.bench.monitor import MemoryMonitor
 from sim.bench.testbench import Testbench
-from sim.compiled import ACCESS_RECORD, COMMAND_RECORD, HOP_RECORD
 
 from .bench import REPLAY_VARIABLE, replay_plan
 from .driver import Accelerator
@@ -44,25 +42,6 @@ class _TimedTransport(AxiLiteTransport):
         return raised
 
 
-class _NoLogs:
-    """A replay's monitor without logs."""
-
-    def __init__(self, backdoor: StorageBackdoor) -> None:
-        self.fetch = backdoor.fetch
-
-    def commands(self) -> NDArray[np.void]:
-        return np.zeros(0, dtype=COMMAND_RECORD)
-
-    def hops(self) -> NDArray[np.void]:
-        return np.zeros(0, dtype=HOP_RECORD)
-
-    def accesses(self) -> NDArray[np.void]:
-        return np.zeros(0, dtype=ACCESS_RECORD)
-
-    def clear_logs(self) -> None:
-        pass
-
-
 @cocotb.test()
 async def speed(dut: Any) -> None:
     """Replay the trace that the environment names, near and far, and write the speed where it says."""
@@ -85,7 +64,7 @@ async def speed(dut: Any) -> None:
                 program=default_image(),
                 place=place,
                 driver=accelerator,
-                monitor=_NoLogs(backdoor),
+                monitor=MemoryMonitor(backdoor),
             )
             assert not run.wrong and not run.not_golden
 

@@ -74,7 +74,7 @@ def test_a_replay_repeats_itself_exactly(tmp_path: Path) -> None:
     assert outcomes[0] == outcomes[1] == outcomes[2]
 
 
-def test_interrupt_is_the_only_wait(tmp_path: Path) -> None:
+def test_interrupt_is_the_only_wait() -> None:
     """`run` stops at the interrupt, and without one after the given cycles."""
     with CompiledModel(named_config("simulation")) as model:
         before = model.cycle
