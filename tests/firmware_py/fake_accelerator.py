@@ -17,30 +17,9 @@ from hdl.layouts import ColumnOp, HopEvent, RowClass, RowOp, Source
 from hdl.memory.address import AddressMap
 from hdl.registers import CommandOp
 from hdl.walker.isa import Instruction
-from sim.model.command_checker import COLUMN_BUS, COMMAND_DTYPE, ROW_BUS
+from sim.compiled import ACCESS_RECORD, COMMAND_RECORD, HOP_RECORD
+from sim.model.command_checker import COLUMN_BUS, ROW_BUS
 from sim.model.interpreter import BUDGET_MAX, WalkResult, run_walk
-
-#: The rows of the logs, as `sim.compiled` declares them (which needs the whole design to be imported).
-HOP_DTYPE = np.dtype(
-    [
-        ("cycle", "<u8"),
-        ("address", "<u4"),
-        ("event", "u1"),
-        ("context", "u1"),
-        ("place", "u1"),
-        ("unused", "u1"),
-    ]
-)
-ACCESS_DTYPE = np.dtype(
-    [
-        ("cycle", "<u8"),
-        ("source", "u1"),
-        ("context", "u1"),
-        ("row_class", "u1"),
-        ("write", "u1"),
-        ("unused", "<u4"),
-    ]
-)
 
 HOP_CYCLES = (80, 300)
 CROSSING_CYCLES = 10
@@ -194,13 +173,13 @@ class FakeAccelerator:
     # -- The monitor's side -------------------------------------------------------------------------
 
     def hops(self):
-        return np.array(self._hops, dtype=HOP_DTYPE)
+        return np.array(self._hops, dtype=HOP_RECORD)
 
     def accesses(self):
-        return np.array(self._accesses, dtype=ACCESS_DTYPE)
+        return np.array(self._accesses, dtype=ACCESS_RECORD)
 
     def commands(self):
-        return np.array(self._commands, dtype=COMMAND_DTYPE)
+        return np.array(self._commands, dtype=COMMAND_RECORD)
 
     def clear_logs(self):
         self._hops, self._accesses, self._commands = [], [], []

@@ -11,9 +11,8 @@ from firmware_py.ledger import access_addresses, loops, make_ledger, row_shares,
 from hdl.config import named_config
 from hdl.layouts import ColumnOp, HopEvent, RowClass, RowOp, Source
 from hdl.memory.address import AddressMap, Place
-from sim.model.command_checker import COLUMN_BUS, COMMAND_DTYPE, ROW_BUS
-
-from .fake_accelerator import ACCESS_DTYPE, HOP_DTYPE
+from sim.compiled import ACCESS_RECORD, COMMAND_RECORD, HOP_RECORD
+from sim.model.command_checker import COLUMN_BUS, ROW_BUS
 
 REQUEST, VERDICT, STORE = HopEvent.REQUEST.value, HopEvent.VERDICT.value, HopEvent.STORE.value
 
@@ -151,11 +150,11 @@ class _Memory:
     def ledger(self, place=0):
         return make_ledger(
             place=place,
-            hops=np.array(self.hops, dtype=HOP_DTYPE),
+            hops=np.array(self.hops, dtype=HOP_RECORD),
             hop_batch=np.array(self.hop_batches, dtype=np.int64),
-            accesses=np.array(self.accesses, dtype=ACCESS_DTYPE),
+            accesses=np.array(self.accesses, dtype=ACCESS_RECORD),
             access_batch=np.array(self.batches, dtype=np.int64),
-            commands=np.array(self.commands, dtype=COMMAND_DTYPE),
+            commands=np.array(self.commands, dtype=COMMAND_RECORD),
             timing=TIMING,
             address_map=MAP,
         )
@@ -231,6 +230,6 @@ def test_addresses_of_accesses_are_read_off_the_buses():
     for address in addresses:
         memory.access(address, source=SEQUENCER)
     found = access_addresses(
-        np.array(memory.accesses, dtype=ACCESS_DTYPE), np.array(memory.commands, dtype=COMMAND_DTYPE), MAP
+        np.array(memory.accesses, dtype=ACCESS_RECORD), np.array(memory.commands, dtype=COMMAND_RECORD), MAP
     )
     assert found.tolist() == addresses
