@@ -233,7 +233,6 @@ def test_stages_hold_without_advance() -> None:
     assert seen == [3]
 
 
-@pytest.mark.filterwarnings("ignore::amaranth.hdl.UnusedElaboratable")
 @pytest.mark.parametrize("stages", [0, 4])
 def test_stages_out_of_range(stages: int) -> None:
     with pytest.raises(ValueError, match=f"stages is {stages}: expected 1, 2 or 3"):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hdl.layouts import HopEvent, MemoryStatus, VerdictKind, WalkStatus
-from hdl.walker.isa import AKind, Exit, ExitKind, Instruction, Op, PointerKind, Update, UpdateKind
+from hdl.walker.isa import AKind, BKind, Exit, ExitKind, Instruction, Op, PointerKind, Update, UpdateKind
 from hdl.walker.selection import PATIENCE
 from hdl.walker.stores import STORES_LIMIT
 from hdl.walker.walker import Walker
@@ -134,6 +134,16 @@ def test_a_record_that_cannot_be_read(stages: int, bad: int, status: MemoryStatu
     harness.launch(0, 1)
     verdict = only(harness.run())
     assert (verdict.status, verdict.value, verdict.hops, verdict.code) == (end, bad - 1, bad, 0)
+
+
+@STAGES
+def test_a_start_that_cannot_be_read_does_not_report_the_last_walks_record(stages: int) -> None:
+    harness = Harness(stages=stages, program=[DONE], read_status={6: MemoryStatus.POISONED})
+    harness.launch(0, 5)
+    harness.launch(0, 6)
+    good, failed = harness.run()
+    assert (good.status, good.value) == (WalkStatus.DONE, 5)
+    assert (failed.status, failed.value, failed.hops) == (WalkStatus.POISONED, 0, 1)
 
 
 def test_a_corrected_record_is_good() -> None:
@@ -379,6 +389,51 @@ def test_a_store_that_fails_is_not_silent(stages: int, status: MemoryStatus) -> 
     failed, good = harness.run()
     assert (failed.status, failed.code, failed.value) == (WalkStatus.POISONED, 0, 1)
     assert (good.status, good.code, good.value) == (WalkStatus.DONE, 9, 2)
+
+
+@STAGES
+def test_a_store_and_a_record_for_another_context_in_one_cycle(stages: int) -> None:
+    """Both need the write port of the records; neither is lost while a record arrives in every cycle."""
+    program = [
+        CHASE,
+        Instruction(
+            update=Update(kind=UpdateKind.ADD, register=0, source_kind=PointerKind.REGISTER, source_index=1),
+            store=True,
+            store_word=5,
+            taken=Exit(target=2),
+        ),
+        Instruction(
+            op=Op.EQ,
+            a_index=5,
+            b_kind=BKind.REGISTER,
+            b_index=0,
+            taken=Exit(target=3),
+            not_taken=Exit(kind=ExitKind.DONE, offset=99),
+        ),
+        Instruction(
+            op=Op.LT_U,
+            a_kind=AKind.REGISTER,
+            immediate=40,
+            taken=Exit(target=1),
+            not_taken=Exit(kind=ExitKind.DONE, offset=1),
+        ),
+    ]
+    memory = {n: [n, 0, 0, 0, 0, 7, 0, 0] for n in range(1, 17)}
+    harness = Harness(
+        contexts=16,
+        stages=stages,
+        program=program,
+        memory=memory,
+        windows={n: (0, 99, n == 0, 500 if n == 0 else 100) for n in range(16)},
+        latency=lambda _: 8,
+    )
+    for context in range(16):
+        harness.launch(context, context + 1, entry=context == 0, registers=[0, 1, 0, 0, 0, 0])
+    verdicts = harness.run()
+    stored = only([verdict for verdict in verdicts if verdict.context == 0])
+    assert (stored.status, stored.code, stored.registers[0]) == (WalkStatus.DONE, 1, 40)
+    assert memory[1][5] == 40 and all(memory[n][5] == 7 for n in range(2, 17))
+    assert all(v.status == WalkStatus.BUDGET_SPENT and v.hops == 101 for v in verdicts if v.context)
 
 
 # -- Yields ------------------------------------------------------------------------------------------------
