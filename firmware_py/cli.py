@@ -83,10 +83,17 @@ def registers(
     """Write the register map as a Markdown page."""
     from hdl.registers import markdown
 
-    if out is None:
-        typer.echo(markdown(), nl=False)
-    else:
-        out.write_text(markdown(), encoding="utf-8")
+    _page(markdown(), out)
+
+
+@app.command()
+def instructions(
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="File; else standard output.")] = None,
+) -> None:
+    """Write the walker's instruction set as a Markdown page."""
+    from hdl.walker.isa_page import markdown
+
+    _page(markdown(), out)
 
 
 @app.command()
@@ -145,6 +152,13 @@ def _compare(
     print_comparison(comparison, console())
     if comparison.failures:
         raise typer.Exit(1)
+
+
+def _page(text: str, out: Path | None) -> None:
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        out.write_text(text, encoding="utf-8")
 
 
 def _require_folder(path: Path | None) -> None:

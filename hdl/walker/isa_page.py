@@ -51,7 +51,7 @@ def markdown() -> str:
     lines = [
         "# The walker's instruction",
         "",
-        "Generated from `hdl/walker/isa.py`.",
+        "Generated from `hdl/walker/isa.py` by `clew instructions`.",
         "",
         # The first line of the module's text is its own title.
         semantics.partition("\n")[2].strip(),
