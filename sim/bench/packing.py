@@ -20,7 +20,7 @@ class Packing:
         self._fields: dict[str, tuple[int, int]] = {}
         self._collect(data.Layout.cast(layout), "", 0)
 
-    def _collect(self, layout: data.Layout, prefix: str, base: int) -> None:
+    def _collect(self, layout: Any, prefix: str, base: int) -> None:
         for name, field in layout:
             path = f"{prefix}{name}"
             try:
