@@ -139,6 +139,7 @@ def write_design(config_name: str, out_dir: Path) -> tuple[Path, Path]:
     Both are complete or absent: they take their names only when both are written. Raises ValueError for an
     unknown configuration.
     """
+    # Here, so that converting one block does not load the whole design.
     from .top import Clew
 
     config = named_config(config_name)

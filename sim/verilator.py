@@ -233,6 +233,10 @@ def run_cocotb(
     ports and signals are visible. Raises BuildError when the build fails and AssertionError when a test
     does.
     """
+    from find_libpython import find_libpython
+
+    if find_libpython() is None:
+        raise BuildError("this Python has no shared library: expected libpython, which cocotb loads")
     text = component if isinstance(component, str) else verilog(component, name=toplevel)
     public = _public_top(toplevel)
     flags = [*VERILATOR_FLAGS, "--no-public-flat-rw"]
