@@ -24,13 +24,17 @@ exec "$$here/python" -P -c 'import sys; sys.argv[0] = "clew"; from firmware_py.c
 endef
 export CLEW
 
+# Real traces of other projects, where they lie beside this one: `make bench` replays them too.
+PUBLIC_TRACES := $(wildcard $(addprefix ../shared/traces/,tot_game24/*.json tot_crosswords/infoss_*.json \
+  sos/*.jsonl toolbench_dfsdt/*.json))
+
 .PHONY: demo test bench lint lock clean venv tools
 
 demo: $(INSTALLED)
 	@$(BIN)/clew demo
 
 bench: $(INSTALLED)
-	@$(BIN)/clew bench
+	@$(BIN)/clew bench $(PUBLIC_TRACES)
 
 test: lint
 	@# Plugins are named, not found: pytest would rewrite the sources of those it finds, and Python 3.11 can fail

@@ -28,9 +28,11 @@ from sim.verilator import STORAGE_SOURCES, run_cocotb
 
 from . import commands
 from .batches import ring_size
+from .compare import compare, read_files
 from .driver import Accelerator
 from .image import CreationOrder
 from .ledger import Loops, loops
+from .machine import compiled_machine
 from .paths import FarPath, far_path
 from .programs import default_image
 from .records import DEPTH, PARENT
@@ -73,13 +75,19 @@ class Figure:
     reached: bool
 
 
-def figures(*, announce: Callable[[str], None], with_cocotb: bool) -> list[Figure]:
-    """Every figure, measured now. `announce` is told what is being built or measured."""
+def figures(files: Sequence[Path], *, announce: Callable[[str], None], with_cocotb: bool) -> list[Figure]:
+    """Every figure, measured now. `announce` is told what is being built or measured.
+
+    `files` are trace files that must replay near and far without a fault; none: that figure is left out.
+    Raises what `compare.read_files` and `compare.compare` raise.
+    """
     config = named_config("simulation")
     with CompiledModel(config, announce=announce) as model:
         measured = [*_loops(model, config), _compiled_speed(model, config, announce)]
     if with_cocotb:
         measured.append(_cocotb_speed(announce))
+    if files:
+        measured += _replays(files, config, announce)
     return measured
 
 
@@ -152,6 +160,40 @@ def _loops_of(model: CompiledModel, place: int) -> Loops:
         batch=np.zeros(len(hops), dtype=np.int64),
         **{name: hops[name] for name in ("cycle", "context", "event", "address")},
     )
+
+
+# -- Replays of real files ------------------------------------------------------------------------------
+
+
+def _replays(
+    files: Sequence[Path], config: DesignConfig, announce: Callable[[str], None]
+) -> Iterator[Figure]:
+    """Verdicts and violations of `files`, replayed near and far."""
+    announce("replaying the trace files near and far")
+    found = compare(
+        read_files(files),
+        config=config,
+        far=_FAR,
+        concurrent=1,
+        program=default_image(),
+        layout=CreationOrder(),
+        open_machine=compiled_machine,
+        announce=announce,
+        progress=lambda place, done, of: None,
+    )
+    checked = sum(file.verdicts.checked for file in found.files)
+    for name, value in (
+        (f"wrong verdicts of {checked:,}, near and far", sum(f.verdicts.wrong for f in found.files)),
+        ("protocol violations, near and far", found.violations),
+        ("other faults (golden interpreter, memory, negative control)", len(found.failures)),
+    ):
+        yield Figure(
+            name=f"{len(found.files)} trace files: {name}",
+            value=value,
+            unit="",
+            target="none",
+            reached=value == 0,
+        )
 
 
 # -- Speed of the simulators ----------------------------------------------------------------------------

@@ -98,6 +98,9 @@ def instructions(
 
 @app.command()
 def bench(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Trace files that must replay without a fault.")
+    ] = None,
     json: Annotated[Path | None, typer.Option("--json", help="Write the figures here.")] = None,
     cocotb: Annotated[bool, typer.Option(help="Measure the speed of cocotb as well.")] = True,
 ) -> None:
@@ -109,7 +112,7 @@ def bench(
 
     _require_folder(json)
     with Reporter() as reporter:
-        measured = figures(announce=reporter.announce, with_cocotb=cocotb)
+        measured = figures(files or [], announce=reporter.announce, with_cocotb=cocotb)
     if json is not None:
         write_document(json, figures_document(measured))
     print_figures(measured, console())
