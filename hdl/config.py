@@ -150,6 +150,7 @@ class MemoryConfig:
     """The memory below the arbiter: preset, size, refresh and what stores the data."""
 
     preset: str = "hbm2_2000"
+    """The name of one of `PRESETS`, or a file of the same format that ends in .toml."""
     rows: int | None = None
     """Rows of a bank when smaller than the preset's (unit tests, FPGA emulator)."""
     columns: int | None = None
@@ -208,8 +209,12 @@ class DesignConfig:
 
     @property
     def hash(self) -> int:
-        """The first 32 bits of the SHA-256 of the parameters; the CONFIG_HASH register holds it."""
-        text = json.dumps(self.as_dict(), sort_keys=True)
+        """The first 32 bits of the SHA-256 of the parameters; the CONFIG_HASH register holds it.
+
+        The memory preset counts with its content: a user's file may change, or lie elsewhere.
+        """
+        memory = dataclasses.asdict(self.memory) | {"preset": self.memory.timing.as_dict()}
+        text = json.dumps(self.as_dict() | {"memory": memory}, sort_keys=True)
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 

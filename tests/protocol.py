@@ -40,7 +40,7 @@ COLUMN_OPS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Issue:
-    """A command at the cycle `time` at which it takes effect (ACT: its last slot)."""
+    """A command at the cycle `time` at which it takes effect (ACT: the slot that counts)."""
 
     time: int
     command: Command
@@ -49,7 +49,7 @@ class Issue:
 
     def on_bus(self, timing: TimingPreset) -> int:
         """Cycle in which it is put on its bus."""
-        return self.time - (timing.activate_slots - 1 if self.command is Command.ACT else 0)
+        return self.time - (timing.activate_lag if self.command is Command.ACT else 0)
 
     @property
     def order(self) -> tuple[int, int]:
@@ -280,7 +280,7 @@ def _try(
     slack: int,
     alone: bool,
 ) -> Planted | None:
-    time = reference.timing.activate_slots - 1
+    time = reference.timing.activate_lag
 
     def place(command: Command, where: tuple[int, int], earliest: int) -> int:
         """Accept the command at the first legal time from `earliest`."""

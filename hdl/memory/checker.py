@@ -4,8 +4,8 @@ It knows the timing table and nothing of the controller. For every kind of comma
 from, it keeps the time of the last one (of the last n for a windowed rule) per bank, bank group, pseudo
 channel or channel, and compares only when a command that the rule counts to is there.
 
-* ACT takes effect in its last row-bus slot, as the table counts it.
-* Commands of one cycle have an order: column command, ACT in its last slot, other row command. A pair at
+* ACT takes effect in the row-bus slot that the table counts, `activate_lag` after its first.
+* Commands of one cycle have an order: column command, ACT in that slot, other row command. A pair at
   distance 0 is therefore judged once, and always breaks something if both address one bank.
 * An undefined command (an operation without a row in the table, or an address that the memory does not
   have) is reported and otherwise ignored.
@@ -208,9 +208,9 @@ class Checker(wiring.Component):
         )
 
     def _places(self, m: Module) -> dict[Order, _Place]:
-        """Decode both buses; delay ACT to its last slot."""
+        """Decode both buses; delay ACT to the slot that counts."""
         row, column, organisation = self.row, self.column, self._organisation
-        lag = self._timing.activate_slots - 1
+        lag = self._timing.activate_lag
 
         def beyond(value: Value, count: int) -> Value:
             return value[_bits(count) :].any() if len(value) > _bits(count) else Const(0, 1)

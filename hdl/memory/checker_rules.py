@@ -46,7 +46,7 @@ class Order(enum.IntEnum):
 
     COLUMN = 0
     ACTIVATE = 1
-    """An ACT, in its last slot."""
+    """An ACT, in the slot that counts."""
     ROW = 2
     """Any other row command."""
     REFRESH = 3

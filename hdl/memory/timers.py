@@ -39,7 +39,7 @@ _COLUMN_OPS = {
 class Wait:
     """A row of the table as bus slots: `after` may be put on its bus `cycles` after `before` was.
 
-    It differs from `Rule` where ACT is involved, whose time there is its last slot, here its first.
+    It differs from `Rule` where ACT is involved, whose time there is `activate_lag` after the first slot.
     """
 
     scope: Scope
@@ -52,7 +52,7 @@ class Wait:
 def waits(timing: TimingPreset, commands: frozenset[Command]) -> tuple[Wait, ...]:
     """The waits among `commands` that are not implied: by one bus carrying one command a cycle, by a wait
     of wider scope, or (a window) by the distance of its neighbours."""
-    extra = timing.activate_slots - 1
+    extra = timing.activate_lag
     found = [
         Wait(
             scope=rule.scope,

@@ -1,21 +1,29 @@
 """The timing table of a memory preset: every rule between two commands, declared once.
 
 The controller's counters, the independent checkers, the physical bounds and the documentation are all
-generated from, or checked against, the rows that `TimingPreset.rules` returns.
+generated from, or checked against, the rows that `TimingPreset.rules` returns. The values are data: one
+TOML file a preset in `presets/`, whose format `preset_file` describes.
 
 Conventions (`Rule`):
 
 * times are cycles of the command clock (tCK);
 * a command's time is the cycle in which it is on its bus; ACT occupies the row bus for
-  `activate_slots` cycles and its time is that of its **last** slot. Rules to and from ACT therefore
-  count the last slot, and its first slot may overlap tRP. That is how tRAS + tRP = tRC = 48 and
-  row hit 16, closed 31, conflict 44 hold together for HBM2 (Ramulator 2.1's convention).
+  `activate_slots` cycles and its time is that of the slot `activate_lag` cycles after its first. For HBM2
+  that is the last: rules to and from ACT count it, and the first slot may overlap tRP. That is how
+  tRAS + tRP = tRC = 48 and row hit 16, closed 31, conflict 44 hold together (Ramulator 2.1's convention).
 """
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from ..layouts import ATOM_BYTES
+from .preset_file import PresetError, PresetFile, parse
 
 __all__ = [
     "COLUMN_COMMANDS",
@@ -23,6 +31,7 @@ __all__ = [
     "ROW_COMMANDS",
     "Command",
     "Organisation",
+    "PresetError",
     "Rule",
     "Scope",
     "TimingPreset",
@@ -82,13 +91,16 @@ class Value:
 
     cycles: int
     source: str
+    derived: bool = False
+    """`source` is the rule that derived it from other values."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Organisation:
     """The shape of one channel. All counts are powers of two.
 
-    An atom is 32 bytes: one column access (64-bit pseudo channel, burst length 4).
+    An atom is 32 bytes: one column access (HBM2: 64-bit pseudo channel, burst length 4; from HBM3 on: 32
+    bits, burst length 8).
     """
 
     pseudo_channels: int
@@ -118,13 +130,41 @@ class TimingPreset:
     organisation: Organisation
     activate_slots: int
     """Cycles for which ACT occupies the row bus."""
+    activate_lag: int
+    """Cycles from ACT's first slot to the one that is its time."""
     burst_cycles: int
     """Cycles for which one atom occupies the pseudo channel's data bus."""
     values: dict[str, Value]
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Where the clock, the organisation and the bus figures come from, and why a parameter is absent."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.activate_lag < self.activate_slots:
+            raise ValueError(
+                f"activate_lag is {self.activate_lag}: expected 0 to activate_slots - 1 = "
+                f"{self.activate_slots - 1}"
+            )
 
     def __getitem__(self, name: str) -> int:
         """The parameter `name` in cycles. Raises KeyError for a name the preset does not have."""
         return self.values[name].cycles
+
+    def as_dict(self) -> dict[str, object]:
+        """Everything that decides what the memory does, as plain JSON types; sources do not."""
+        return {
+            "name": self.name,
+            "clock_ns": self.clock_ns,
+            "organisation": asdict(self.organisation),
+            "activate_slots": self.activate_slots,
+            "activate_lag": self.activate_lag,
+            "burst_cycles": self.burst_cycles,
+            "cycles": {name: value.cycles for name, value in self.values.items()},
+        }
+
+    @property
+    def peak_bandwidth(self) -> float:
+        """GB/s of the channel with every pseudo channel's data bus always busy."""
+        return self.organisation.pseudo_channels * ATOM_BYTES / (self.burst_cycles * self.clock_ns)
 
     # -- Isolated latencies of one read: first command on the bus to the end of the last data beat --
 
@@ -135,12 +175,12 @@ class TimingPreset:
 
     @property
     def row_closed(self) -> int:
-        """ACT (whose last slot counts) + tRCDRD + row hit."""
-        return self.activate_slots - 1 + self["tRCDRD"] + self.row_hit
+        """ACT (from its first slot to the one that counts) + tRCDRD + row hit."""
+        return self.activate_lag + self["tRCDRD"] + self.row_hit
 
     @property
     def row_conflict(self) -> int:
-        """PRE + tRP (ACT's first slot overlaps it) + tRCDRD + row hit."""
+        """PRE + tRP (ACT's slots before the one that counts overlap it) + tRCDRD + row hit."""
         return self["tRP"] + self["tRCDRD"] + self.row_hit
 
     @property
@@ -191,59 +231,78 @@ class TimingPreset:
         add("tWTRL", group, writes, reads, write_end + self["tWTRL"])
         add("tWTRS", pseudo, writes, reads, write_end + self["tWTRS"])
         add("tRFC", pseudo, c.REFAB, (c.ACT, c.REFAB), self["tRFC"])
-        # The row bus: ACT needs `activate_slots` free slots that end at its time.
-        add("row bus", channel, (c.ACT, c.PRE, c.PREA, c.REFAB), c.ACT, self.activate_slots)
-        add("row bus", channel, (c.ACT, c.PRE, c.PREA, c.REFAB), (c.PRE, c.PREA, c.REFAB), 1)
+        if "tPPD" in self.values:
+            # Per pseudo channel, and for PREA as for PRE: so the only public model that has the rule
+            # (Ramulator 2.1, HBM3 and HBM4). The row bus still carries PREs to both in consecutive cycles.
+            add("tPPD", pseudo, (c.PRE, c.PREA), (c.PRE, c.PREA), self["tPPD"])
+        # The row bus: ACT needs `activate_slots` free slots, `activate_lag` of them before its time.
+        others = (c.PRE, c.PREA, c.REFAB)
+        add("row bus", channel, c.ACT, c.ACT, self.activate_slots)
+        add("row bus", channel, others, c.ACT, self.activate_lag + 1)
+        add("row bus", channel, c.ACT, others, self.activate_slots - self.activate_lag)
+        add("row bus", channel, others, others, 1)
         add("column bus", channel, reads + writes, reads + writes, 1)
         return tuple(rows)
 
 
-def _cited(source: str, **cycles: int) -> dict[str, Value]:
-    return {name: Value(cycles=value, source=source) for name, value in cycles.items()}
-
-
-_RAMULATOR = "Ramulator 2.1 hbm2.py, 2000 Mb/s"
-
-#: Every preset by name.
-PRESETS: dict[str, TimingPreset] = {
-    "hbm2_2000": TimingPreset(
-        name="hbm2_2000",
-        clock_ns=1.0,
-        organisation=Organisation(
-            pseudo_channels=2, bank_groups=4, banks_per_group=4, rows=1 << 14, columns=32
-        ),
-        activate_slots=2,
-        burst_cycles=2,
+def _preset(file: PresetFile) -> TimingPreset:
+    """The preset that a file holds."""
+    organisation = {key: cited.value for key, cited in file.organisation.items()}
+    bus = {key: cited.value for key, cited in file.bus.items()}
+    cited = {**file.clock, **file.organisation, **file.bus}
+    return TimingPreset(
+        name=file.name,
+        clock_ns=file.clock["tCK_ps"].value / 1000,
+        organisation=Organisation(**organisation),
+        **bus,
         values={
-            **_cited(
-                _RAMULATOR,
-                tCL=14,
-                tCWL=5,
-                tRCDRD=14,
-                tRCDWR=12,
-                tRP=14,
-                tRAS=34,
-                tRC=48,
-                tCCDS=2,
-                tCCDL=4,
-                tWTRS=6,
-                tWTRL=8,
-                tRTP=5,
-                tWR=16,
-                tREFI=3900,
-                tRFC=260,
-            ),
-            **_cited(f"{_RAMULATOR}: max(4 CK, 4 ns)", tRRDS=4, tRRDL=4),
-            **_cited(f"{_RAMULATOR}: max(8 CK, 15 ns)", tFAW=15),
-            **_cited(f"derived: CL + burst + 2 - CWL, the rule of {_RAMULATOR}", tRTW=13),
+            key: Value(cycles=cited.value, source=cited.source, derived=cited.derived)
+            for key, cited in file.parameters.items()
         },
-    ),
-}
+        sources={key: cited.source for key, cited in cited.items()} | dict(file.absent),
+    )
+
+
+def _own_presets() -> dict[str, TimingPreset]:
+    """The presets of the project's own files, HBM2 first."""
+    presets = {}
+    folder = resources.files(__package__).joinpath("presets")
+    for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if file.name.endswith(".toml"):
+            loaded = _preset(parse(file.read_text(encoding="utf-8"), file=file.name))
+            if file.name != f"{loaded.name}.toml":
+                raise PresetError(f"{file.name}: name is {loaded.name!r}: expected the name of the file")
+            presets[loaded.name] = loaded
+    return presets
+
+
+#: Every preset of the project by name.
+PRESETS: dict[str, TimingPreset] = _own_presets()
+
+
+@cache
+def _preset_of_file(file: str) -> TimingPreset:
+    """The preset in a user's file. It is read once, so that a run sees one content."""
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise PresetError(f"{file}: expected text in UTF-8") from None
+    loaded = _preset(parse(text, file=file))
+    if loaded.name in PRESETS:
+        raise PresetError(f"{file}: name is {loaded.name!r}: expected one that no preset of the project has")
+    return loaded
 
 
 def preset(name: str) -> TimingPreset:
-    """The preset called `name`. Raises ValueError that lists the known names."""
+    """The preset called `name`, or the one in the file `name` if that ends in .toml.
+
+    Raises ValueError that lists the known names, PresetError for what is wrong in a file, or OSError.
+    """
+    if name.endswith(".toml"):
+        return _preset_of_file(name)
     try:
         return PRESETS[name]
     except KeyError:
-        raise ValueError(f"unknown memory preset {name!r}: expected one of {', '.join(PRESETS)}") from None
+        raise ValueError(
+            f"unknown memory preset {name!r}: expected one of {', '.join(PRESETS)}, or a file FILE.toml"
+        ) from None

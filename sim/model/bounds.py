@@ -6,13 +6,13 @@ an open-page memory, depends only on what the access finds. Cycles from the firs
 last data beat, and the property of `TimingPreset` that holds them:
 
 * the row open: RD; tCL + burst (`row_hit`);
-* the bank closed: ACT, RD; slots - 1 + tRCDRD + tCL + burst (`row_closed`);
+* the bank closed: ACT, RD; activate_lag + tRCDRD + tCL + burst (`row_closed`);
 * another row open: PRE, ACT, RD; tRP + tRCDRD + tCL + burst (`row_conflict`);
 * another row open, which the access just before in the same walk opened: the larger of that and tRC
   (`same_bank`), for PRE waits for tRAS and so ACT comes tRC after ACT.
 
-ACT's first slots overlap tRP. No other rule binds a single outstanding read: its PRE comes after the data
-of the read before, hence later than tRTP. Where tRAS <= tRCDRD + 2 x row hit (every preset here) the bound
+ACT's slots before the one that counts overlap tRP. No other rule binds a single outstanding read: its PRE
+comes after the data of the read before, hence later than tRTP. Where tRAS <= tRCDRD + 2 x row hit (every preset here) the bound
 is attained; otherwise it is still one. Refresh is left out: it only adds cycles, except that it closes
 rows, which the caller tells with a new batch id. Accesses of other walks count only for the rows that they
 open.

@@ -7,8 +7,8 @@ n-th last earlier one by rank. A million commands take about a second.
 The log may hold many batches one after the other: cycles are continuous, so it is checked as one. In the
 beginning every bank is closed and no command was ever given.
 
-Conventions, the same as the RTL checker's: ACT is logged in its first slot and counts in its last;
-commands of one cycle are ordered column, ACT (in its last slot), other row command; PREA and REFab address
+Conventions, the same as the RTL checker's: ACT is logged in its first slot and counts `activate_lag` later;
+commands of one cycle are ordered column, ACT (where it counts), other row command; PREA and REFab address
 every bank of their pseudo channel; a command without a row in the table, or to an address that the memory
 does not have, is an "undefined command" and otherwise ignored.
 """
@@ -257,7 +257,7 @@ def _decode(
     violations.add("undefined command", nameless, np.flatnonzero(undefined))
     commands = commands[~idle & ~undefined]
     activate = commands.of(Command.ACT)
-    time = commands.cycle + activate * (timing.activate_slots - 1)
+    time = commands.cycle + activate * timing.activate_lag
     # Column commands before ACT before other row commands; what is alike stays in the log's order.
     place = 2 - activate - 2 * commands.of(*_COLUMNS)
     order = np.argsort(time * 4 + place, kind="stable")

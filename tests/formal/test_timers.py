@@ -38,8 +38,8 @@ REDUCED = dataclasses.replace(
     values={name: table.Value(cycles=cycles, source="test") for name, cycles in CYCLES.items()},
 )
 RULES = [rule for rule in REDUCED.rules() if {rule.before, rule.after} <= CONTROLLER_COMMANDS]
-#: A command's last slot, which the table counts, in cycles after its first.
-LAG = {command: REDUCED.activate_slots - 1 if command is Command.ACT else 0 for command in Command}
+#: The slot that the table counts, in cycles after a command's first.
+LAG = {command: REDUCED.activate_lag if command is Command.ACT else 0 for command in Command}
 
 
 def wire(m: Module, value: Value) -> Signal:

@@ -50,7 +50,7 @@ def names_by_time(reports: list) -> set[tuple[int, str]]:
 
 
 def model_by_time(issues: list[Issue], timing: TimingPreset) -> set[tuple[int, str]]:
-    lag = timing.activate_slots - 1
+    lag = timing.activate_lag
     return {
         (violation.cycle + lag * (violation.command is C.ACT), violation.rule)
         for violation in check(to_log(issues, timing), timing)

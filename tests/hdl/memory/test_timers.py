@@ -52,7 +52,7 @@ class Table:
         self.horizon = max(rule.cycles for rule in preset.rules()) + preset.activate_slots
 
     def time(self, command: Command, cycle: int) -> int:
-        return cycle + (self.preset.activate_slots - 1) * (command is Command.ACT)
+        return cycle + self.preset.activate_lag * (command is Command.ACT)
 
     def _meet(self, scope: Scope, one: tuple[Command, int], other: tuple[Command, int]) -> bool:
         (first, a), (second, b) = one, other
@@ -95,7 +95,7 @@ def _shorter(**cycles: int) -> timing.TimingPreset:
     [
         _shorter(),
         # A preset in which tFAW and tRRDL bind, and ACT takes one slot.
-        dataclasses.replace(_shorter(tFAW=31, tRRDS=3, tRRDL=5, tRFC=20), activate_slots=1),
+        dataclasses.replace(_shorter(tFAW=31, tRRDS=3, tRRDL=5, tRFC=20), activate_slots=1, activate_lag=0),
     ],
     ids=["hbm2_2000", "tFAW binds"],
 )

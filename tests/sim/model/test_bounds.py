@@ -42,7 +42,7 @@ def ideal_cycles(addresses: list[int], timing: TimingPreset) -> list[int]:
         rows[bank] = place.row
         time = now
         for command in commands:
-            lag = timing.activate_slots - 1 if command is Command.ACT else 0
+            lag = timing.activate_lag if command is Command.ACT else 0
             issue = Issue(time=time + lag, command=command, pseudo_channel=bank[0], bank=bank[1])
             while reference.broken(issue):
                 issue = dataclasses.replace(issue, time=issue.time + 1)

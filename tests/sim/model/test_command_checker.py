@@ -33,7 +33,7 @@ def sequences(draw: st.DrawFn) -> list[Issue]:
 @settings(deadline=None, max_examples=400)
 @given(sequences())
 def test_it_agrees_with_brute_force(issues: list[Issue]) -> None:
-    lag = TIMING.activate_slots - 1
+    lag = TIMING.activate_lag
     found = {
         (violation.cycle + lag * (violation.command is C.ACT), violation.rule)
         for violation in check(to_log(issues, TIMING), TIMING)
