@@ -25,7 +25,7 @@ app = typer.Typer(
 )
 app.add_typer(trace_app, name="trace", help="Import, describe and check traces.")
 
-Memory = Annotated[str, typer.Option(help="Memory preset.")]
+Memory = Annotated[str, typer.Option(help="Memory preset: a name, or a file FILE.toml.")]
 Far = Annotated[str, typer.Option(help="Far path: a published latency of data/off_chip_paths.csv.")]
 Concurrent = Annotated[int, typer.Option(help="Searches replayed at a time, each in a context of its own.")]
 LayoutName = Annotated[str, typer.Option("--layout", help="Where nodes lie in memory.")]
@@ -92,6 +92,16 @@ def instructions(
 ) -> None:
     """Write the walker's instruction set as a Markdown page."""
     from hdl.walker.isa_page import markdown
+
+    _page(markdown(), out)
+
+
+@app.command()
+def timing(
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="File; else standard output.")] = None,
+) -> None:
+    """Write the memory presets and their timing table as a Markdown page."""
+    from hdl.memory.timing_page import markdown
 
     _page(markdown(), out)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hdl.config import DesignConfig, named_config
 from hdl.memory.address import AddressMap
-from hdl.memory.timing import PRESETS
+from hdl.memory.timing import preset
 from sim.model.command_checker import check as check_commands
 from sim.trace.importers import import_file
 from sim.trace.schema import Trace
@@ -63,9 +63,14 @@ def read_files(files: Sequence[Path]) -> list[TraceFile]:
 
 
 def design_for(memory: str) -> DesignConfig:
-    """The design that comparisons simulate, on the memory preset `memory`. Raises InputError."""
-    if memory not in PRESETS:
-        raise InputError(f"unknown memory preset {memory!r}: expected one of {', '.join(PRESETS)}")
+    """The design that comparisons simulate, on the memory preset `memory`: a name, or a file FILE.toml.
+
+    Raises InputError, or OSError for a file that cannot be read.
+    """
+    try:
+        preset(memory)
+    except ValueError as error:
+        raise InputError(str(error)) from None
     base = named_config("simulation")
     return dataclasses.replace(base, memory=dataclasses.replace(base.memory, preset=memory))
 

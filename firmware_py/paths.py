@@ -183,7 +183,7 @@ def link_cycles(path: OffChipPath, config: DesignConfig) -> FarPath:
     if total < 0:
         raise InputError(
             f"far preset {path.name!r} takes {path.published_ns} ns: expected at least {floor * clock} ns, "
-            f"the loop across a link of latency 0 on {config.memory.preset}"
+            f"the loop across a link of latency 0 on {config.memory.timing.name}"
         )
     return FarPath(
         path=path, floor_cycles=floor, latency_up=total // 2, latency_down=total - total // 2, clock_ns=clock
@@ -205,8 +205,9 @@ def far_path(name: str, config: DesignConfig) -> FarPath:
         raise InputError(
             f"far preset {name!r} was measured beside the memory: expected a preset of the far place"
         )
-    if path.memory not in ("any", config.memory.preset):
+    if path.memory not in ("any", config.memory.timing.name):
         raise InputError(
-            f"far preset {name!r} was measured on {path.memory}: expected a preset of {config.memory.preset}"
+            f"far preset {name!r} was measured on {path.memory}: "
+            f"expected a preset of {config.memory.timing.name}"
         )
     return link_cycles(path, config)

@@ -29,6 +29,7 @@ ROW_OPS = {
     Command.PRE: RowOp.PRECHARGE,
     Command.PREA: RowOp.PRECHARGE_ALL,
     Command.REFAB: RowOp.REFRESH_ALL,
+    Command.REFPB: RowOp.REFRESH_BANK,
 }
 COLUMN_OPS = {
     Command.RD: ColumnOp.READ,
@@ -114,6 +115,8 @@ class Reference:
             names.add("RD or WR to a closed bank")
         if issue.command is Command.REFAB and any(pc == issue.pseudo_channel for pc, _ in self.open):
             names.add("REFab with an open bank")
+        if issue.command is Command.REFPB and place in self.open:
+            names.add("REFpb to an open bank")
         return names
 
     def accept(self, issue: Issue) -> None:
@@ -147,7 +150,7 @@ def random_issues(
     reference = Reference(timing)
     organisation = timing.organisation
     chosen = generator.sample(range(organisation.banks), banks)
-    weights = {Command.REFAB: 0.02, Command.PREA: 0.05, Command.PRE: 0.3}
+    weights = {Command.REFAB: 0.02, Command.REFPB: 0.02, Command.PREA: 0.05, Command.PRE: 0.3}
     phases = (
         [c for c in Command if c in COLUMN_COMMANDS],
         [Command.ACT],

@@ -23,7 +23,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
     path = comparison.far_path.path
     return {
         "schema": SCHEMA,
-        "memory": comparison.config.memory.preset,
+        "memory": comparison.config.memory.timing.name,
         "clock_ns": comparison.clock_ns,
         "concurrent": comparison.concurrent,
         "traces": [_file(verdicts) for verdicts in comparison.files],

@@ -62,7 +62,7 @@ def comparison_table(comparison: Comparison) -> Table:
     searches = "one search" if comparison.concurrent == 1 else f"{comparison.concurrent} searches"
     table = Table(
         title=(
-            f"{comparison.config.memory.preset}, 1 cycle = {clock:g} ns, {searches} at a time\n"
+            f"{comparison.config.memory.timing.name}, 1 cycle = {clock:g} ns, {searches} at a time\n"
             f"far: {path.path.name}, {path.path.published_ns:g} ns a dependent read, row "
             f"{path.path.row_state} ({path.path.source})"
         ),

@@ -40,6 +40,7 @@ _ROW_OPS = {
     RowOp.PRECHARGE: Command.PRE,
     RowOp.PRECHARGE_ALL: Command.PREA,
     RowOp.REFRESH_ALL: Command.REFAB,
+    RowOp.REFRESH_BANK: Command.REFPB,
 }
 _COLUMN_OPS = {
     ColumnOp.READ: Command.RD,
@@ -86,7 +87,7 @@ class _Place:
     """Cycles from the command's slot on the bus to its effect."""
 
     def any(self, commands: frozenset[Command]) -> Value:
-        return _cat(*(self.active[command] for command in Command if command in commands)).any()
+        return _cat(*(active for command, active in self.active.items() if command in commands)).any()
 
     def key(self, scope: Scope) -> Value:
         """Number of the bank, bank group or pseudo channel addressed; zero bits wide for the channel."""
@@ -211,13 +212,14 @@ class Checker(wiring.Component):
         """Decode both buses; delay ACT to the slot that counts."""
         row, column, organisation = self.row, self.column, self._organisation
         lag = self._timing.activate_lag
+        row_ops = {op: command for op, command in _ROW_OPS.items() if command in self._timing.commands}
 
         def beyond(value: Value, count: int) -> Value:
             return value[_bits(count) :].any() if len(value) > _bits(count) else Const(0, 1)
 
         all_banks = (row.op == RowOp.PRECHARGE_ALL) | (row.op == RowOp.REFRESH_ALL)
         row_defined = (
-            Cat(row.op == op for op in _ROW_OPS).any()
+            Cat(row.op == op for op in row_ops).any()
             & ~beyond(row.pseudo_channel, organisation.pseudo_channels)
             & ~(~all_banks & beyond(row.bank, organisation.banks))
             & ~((row.op == RowOp.ACTIVATE) & beyond(row.row, organisation.rows))
@@ -243,7 +245,7 @@ class Checker(wiring.Component):
             Order.ROW: self._place(
                 {
                     command: (row.op == op) & row_defined
-                    for op, command in _ROW_OPS.items()
+                    for op, command in row_ops.items()
                     if command is not Command.ACT
                 },
                 row.pseudo_channel,
@@ -312,6 +314,10 @@ class Checker(wiring.Component):
         )
         activate.broken["ACT to an open bank"].append(
             activate.active[Command.ACT] & after_column.bit_select(activate.key(Scope.BANK), 1)
+        )
+        row.broken["REFpb to an open bank"].append(
+            row.any(frozenset({Command.REFPB}))
+            & Value.cast(after_activate.bit_select(row.key(Scope.BANK), 1))
         )
         row.broken["REFab with an open bank"].append(
             (after_activate & every(row, row.active[Command.REFAB])).any()

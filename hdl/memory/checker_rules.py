@@ -27,10 +27,11 @@ STATE_RULES = (
     "ACT to an open bank",
     "RD or WR to a closed bank",
     "REFab with an open bank",
+    "REFpb to an open bank",
     "refresh overdue",
     "undefined command",
 )
-#: A pseudo channel may go this many tREFI without REFab: JEDEC lets eight be postponed.
+#: A pseudo channel may go this many tREFI without REFab: JEDEC lets eight be postponed. REFpb does not count.
 REFRESH_LIMIT = 9
 #: Commands that address every bank of their pseudo channel.
 ALL_BANK_COMMANDS = frozenset({Command.PREA, Command.REFAB})

@@ -51,7 +51,8 @@ class Refresher(wiring.Component):
         def longest(after: Command, before: Command | None = None) -> int:
             return max(w.cycles for w in table if w.after is after and before in (None, w.before))
 
-        to_close = longest(Command.PREA)
+        # A refresh is never due within tRFC of the one before.
+        to_close = max(w.cycles for w in table if w.after is Command.PREA and w.before is not Command.REFAB)
         to_refresh = longest(Command.REFAB, Command.PREA)
         #: Cycles by which a refresh begins before its deadline.
         self.lead = _PIPELINE + to_close + to_refresh + 2 * self._pseudo_channels

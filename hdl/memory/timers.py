@@ -26,6 +26,7 @@ _ROW_OPS = {
     Command.PRE: RowOp.PRECHARGE,
     Command.PREA: RowOp.PRECHARGE_ALL,
     Command.REFAB: RowOp.REFRESH_ALL,
+    Command.REFPB: RowOp.REFRESH_BANK,
 }
 _COLUMN_OPS = {
     Command.RD: ColumnOp.READ,
@@ -124,6 +125,8 @@ class Timers(wiring.Component):
         What is decided in this cycle; it limits the next cycles.
     activate, precharge, read, write : Out(units)
         The banks that may take the command now, as far as time is concerned.
+    refresh_bank : Out(units)
+        Likewise; a member only where `commands` has REFpb.
     precharge_all, refresh_all : Out(pseudo channels)
     idle : Out(1)
         Every counter has run out.
@@ -145,6 +148,7 @@ class Timers(wiring.Component):
                 "precharge": Out(units),
                 "read": Out(units),
                 "write": Out(units),
+                **({"refresh_bank": Out(units)} if Command.REFPB in commands else {}),
                 "precharge_all": Out(pseudo_channels),
                 "refresh_all": Out(pseudo_channels),
                 "idle": Out(1),
@@ -261,6 +265,8 @@ class Timers(wiring.Component):
             (Command.WR, self.write),
         ):
             m.d.comb += output.eq(~busy[command])
+        if Command.REFPB in self._commands:
+            m.d.comb += self.refresh_bank.eq(~busy[Command.REFPB])
         for command, output in ((Command.PREA, self.precharge_all), (Command.REFAB, self.refresh_all)):
             vector = Signal(units, name=f"busy_{command.value.lower()}")
             m.d.comb += vector.eq(busy[command])

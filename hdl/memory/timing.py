@@ -41,12 +41,16 @@ __all__ = [
 
 
 class Command(enum.Enum):
-    """A command that a rule of the table names. The value is its JEDEC spelling."""
+    """A command that a rule of the table names. The value is its JEDEC spelling.
+
+    PREA and REFAB address every bank of their pseudo channel, the others one bank.
+    """
 
     ACT = "ACT"
     PRE = "PRE"
     PREA = "PREA"
     REFAB = "REFab"
+    REFPB = "REFpb"
     RD = "RD"
     RDA = "RDA"
     WR = "WR"
@@ -54,7 +58,7 @@ class Command(enum.Enum):
 
 
 #: Commands that travel on the row bus; the others travel on the column bus.
-ROW_COMMANDS = frozenset({Command.ACT, Command.PRE, Command.PREA, Command.REFAB})
+ROW_COMMANDS = frozenset({Command.ACT, Command.PRE, Command.PREA, Command.REFAB, Command.REFPB})
 #: Commands that travel on the column bus.
 COLUMN_COMMANDS = frozenset({Command.RD, Command.RDA, Command.WR, Command.WRA})
 
@@ -145,6 +149,11 @@ class TimingPreset:
                 f"{self.activate_slots - 1}"
             )
 
+    @property
+    def commands(self) -> frozenset[Command]:
+        """The commands that the preset's memory has: REFpb only with tRFCpb."""
+        return frozenset(Command) - (frozenset() if "tRFCpb" in self.values else {Command.REFPB})
+
     def __getitem__(self, name: str) -> int:
         """The parameter `name` in cycles. Raises KeyError for a name the preset does not have."""
         return self.values[name].cycles
@@ -189,12 +198,20 @@ class TimingPreset:
         return max(self.row_conflict, self["tRC"])
 
     def rules(self) -> tuple[Rule, ...]:
-        """The timing table. Names are JEDEC's; a sum is written as one."""
+        """The timing table. Names are JEDEC's; a sum is written as one.
+
+        Auto-precharge closes the bank once tRTP (tWR) is over and tRAS as well; rows from RDA and WRA count
+        the first, and the row from ACT to ACT (tRC >= tRAS + tRP) the second.
+        """
         c = Command
         bank, group, pseudo, channel = Scope.BANK, Scope.BANK_GROUP, Scope.PSEUDO_CHANNEL, Scope.CHANNEL
         burst = self.burst_cycles
         write_end = self["tCWL"] + burst
         reads, writes = (c.RD, c.RDA), (c.WR, c.WRA)
+        # REFpb is a command only of a preset that says how long it takes.
+        bank_refresh = (c.REFPB,) if "tRFCpb" in self.values else ()
+        # What needs its bank closed.
+        idle = (c.ACT, c.REFAB, *bank_refresh)
         rows: list[Rule] = []
 
         def add(
@@ -214,14 +231,15 @@ class TimingPreset:
         add("tRCDRD", bank, c.ACT, reads, self["tRCDRD"])
         add("tRCDWR", bank, c.ACT, writes, self["tRCDWR"])
         add("tRAS", bank, c.ACT, (c.PRE, c.PREA), self["tRAS"])
-        add("tRC", bank, c.ACT, (c.ACT, c.REFAB), self["tRC"])
-        add("tRP", bank, (c.PRE, c.PREA), (c.ACT, c.REFAB), self["tRP"])
+        add("tRC", bank, c.ACT, idle, self["tRC"])
+        add("tRP", bank, (c.PRE, c.PREA), idle, self["tRP"])
         add("tRTP", bank, c.RD, (c.PRE, c.PREA), self["tRTP"])
-        add("tRTP+tRP", bank, c.RDA, (c.ACT, c.REFAB), self["tRTP"] + self["tRP"])
+        add("tRTP+tRP", bank, c.RDA, idle, self["tRTP"] + self["tRP"])
         add("tWR", bank, c.WR, (c.PRE, c.PREA), write_end + self["tWR"])
-        add("tWR+tRP", bank, c.WRA, (c.ACT, c.REFAB), write_end + self["tWR"] + self["tRP"])
-        add("tRRDL", group, c.ACT, c.ACT, self["tRRDL"])
-        add("tRRDS", pseudo, c.ACT, c.ACT, self["tRRDS"])
+        add("tWR+tRP", bank, c.WRA, idle, write_end + self["tWR"] + self["tRP"])
+        # REFpb activates a row: it keeps tRRD behind ACT. What comes behind it keeps tRREFD.
+        add("tRRDL", group, c.ACT, (c.ACT, *bank_refresh), self["tRRDL"])
+        add("tRRDS", pseudo, c.ACT, (c.ACT, *bank_refresh), self["tRRDS"])
         add("tFAW", pseudo, c.ACT, c.ACT, self["tFAW"], window=4)
         add("tCCDL", group, reads, reads, self["tCCDL"])
         add("tCCDL", group, writes, writes, self["tCCDL"])
@@ -230,13 +248,16 @@ class TimingPreset:
         add("tRTW", pseudo, reads, writes, self["tRTW"])
         add("tWTRL", group, writes, reads, write_end + self["tWTRL"])
         add("tWTRS", pseudo, writes, reads, write_end + self["tWTRS"])
-        add("tRFC", pseudo, c.REFAB, (c.ACT, c.REFAB), self["tRFC"])
+        add("tRFC", pseudo, c.REFAB, (*idle, c.PRE, c.PREA), self["tRFC"])
+        if bank_refresh:
+            add("tRFCpb", bank, c.REFPB, (*idle, c.PRE, c.PREA), self["tRFCpb"])
+            add("tRREFD", pseudo, c.REFPB, (c.ACT, c.REFPB), self["tRREFD"])
         if "tPPD" in self.values:
             # Per pseudo channel, and for PREA as for PRE: so the only public model that has the rule
             # (Ramulator 2.1, HBM3 and HBM4). The row bus still carries PREs to both in consecutive cycles.
             add("tPPD", pseudo, (c.PRE, c.PREA), (c.PRE, c.PREA), self["tPPD"])
         # The row bus: ACT needs `activate_slots` free slots, `activate_lag` of them before its time.
-        others = (c.PRE, c.PREA, c.REFAB)
+        others = (c.PRE, c.PREA, c.REFAB, *bank_refresh)
         add("row bus", channel, c.ACT, c.ACT, self.activate_slots)
         add("row bus", channel, others, c.ACT, self.activate_lag + 1)
         add("row bus", channel, c.ACT, others, self.activate_slots - self.activate_lag)

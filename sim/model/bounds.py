@@ -12,10 +12,10 @@ last data beat, and the property of `TimingPreset` that holds them:
   (`same_bank`), for PRE waits for tRAS and so ACT comes tRC after ACT.
 
 ACT's slots before the one that counts overlap tRP. No other rule binds a single outstanding read: its PRE
-comes after the data of the read before, hence later than tRTP. Where tRAS <= tRCDRD + 2 x row hit (every preset here) the bound
-is attained; otherwise it is still one. Refresh is left out: it only adds cycles, except that it closes
-rows, which the caller tells with a new batch id. Accesses of other walks count only for the rows that they
-open.
+comes after the data of the read before, hence later than tRTP. Where tRAS <= tRCDRD + 2 x row hit (every
+preset here) the bound is attained; otherwise it is still one. Refresh is left out: it only adds cycles,
+except that it closes rows, which the caller tells with a new batch id. Accesses of other walks count only
+for the rows that they open.
 """
 
 from __future__ import annotations

@@ -52,6 +52,7 @@ _OPS = {
     (ROW_BUS, RowOp.PRECHARGE.value): Command.PRE,
     (ROW_BUS, RowOp.PRECHARGE_ALL.value): Command.PREA,
     (ROW_BUS, RowOp.REFRESH_ALL.value): Command.REFAB,
+    (ROW_BUS, RowOp.REFRESH_BANK.value): Command.REFPB,
     (COLUMN_BUS, ColumnOp.READ.value): Command.RD,
     (COLUMN_BUS, ColumnOp.READ_AUTO.value): Command.RDA,
     (COLUMN_BUS, ColumnOp.WRITE.value): Command.WR,
@@ -237,7 +238,8 @@ def _decode(
     """Name every command, report the undefined ones and order the others."""
     kinds = np.full((256, 256), _UNDEFINED, dtype=np.uint8)
     for (bus, op), command in _OPS.items():
-        kinds[bus, op] = _CODE[command]
+        if command in timing.commands:
+            kinds[bus, op] = _CODE[command]
     kind = kinds[log["bus"], log["op"]]
     idle = log["op"] == 0
     commands = _Log(
@@ -352,6 +354,7 @@ def _check_states(log: _Log, shape: Organisation, violations: _Violations) -> No
         ("ACT to an open bank", opens & opened),
         ("RD or WR to a closed bank", log.of(*_COLUMNS) & ~opened),
         ("REFab with an open bank", log.of(Command.REFAB) & opened),
+        ("REFpb to an open bank", log.of(Command.REFPB) & opened),
     ):
         at = np.flatnonzero(broken)
         violations.add(name, log, at, earlier=cause[at])

@@ -74,6 +74,8 @@ def test_a_wrong_verdict_is_exit_status_one_with_a_line_and_a_document(
     ("arguments", "message"),
     [
         (["--memory", "sram"], "unknown memory preset 'sram': expected one of hbm2_2000"),
+        (["--memory", "absent.toml"], "absent.toml: No such file or directory"),
+        (["--memory", "pyproject.toml"], "pyproject.toml: unknown key build-system: expected one of name, "),
         (["--far", "moon"], "unknown far preset 'moon': expected one of seed_conventional, v100_hbm2"),
         (["--far", "u280_hbm_axi_hit"], "was measured beside the memory"),
         (["--far", "gh200_hbm3"], "was measured on hbm3_6400: expected a preset of hbm2_2000"),

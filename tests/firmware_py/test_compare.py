@@ -12,11 +12,13 @@ from firmware_py.compare import TraceFile, compare, design_for, read_files
 from firmware_py.errors import InputError
 from firmware_py.image import CreationOrder
 from firmware_py.machine import Machine
+from firmware_py.paths import far_path
 from firmware_py.programs import default_image
 from firmware_py.report.document import document, write_document
 from firmware_py.report.table import comparison_table, print_comparison
 from hdl.config import named_config
 from hdl.layouts import WalkStatus
+from hdl.memory import timing
 from sim.trace.errors import TraceError
 
 from .fake_accelerator import CROSSING_CYCLES, HOP_CYCLES, FakeAccelerator
@@ -225,6 +227,19 @@ def test_a_document_is_written_whole_or_not_at_all(tmp_path):
 def test_an_unknown_memory_is_refused():
     with pytest.raises(InputError, match="unknown memory preset 'sram': expected one of hbm2_2000"):
         design_for("sram")
+
+
+def test_a_memory_may_be_a_file(tmp_path):
+    own = Path(timing.__file__).parent / "presets" / "hbm2_2000.toml"
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        own.read_text().replace('"hbm2_2000"', '"mine"').replace("tCL = { value = 14", "tCL = { value = 15")
+    )
+    design = design_for(str(file))
+    assert (design.memory.timing.name, design.memory.timing.row_hit) == ("mine", 17)
+    with pytest.raises(InputError, match="was measured on hbm2_2000: expected a preset of mine"):
+        far_path("v100_hbm2", design)
+    assert far_path("cxl_memory", design).isolated_cycles == 250
 
 
 def test_no_file_is_refused():

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hdl import registers
+from hdl.memory import timing_page
 from hdl.walker import isa_page
 
 _HDL = Path(registers.__file__).parent
@@ -12,7 +13,11 @@ _HDL = Path(registers.__file__).parent
 
 @pytest.mark.parametrize(
     "page, generate",
-    [("REGISTERS.md", registers.markdown), ("walker/INSTRUCTIONS.md", isa_page.markdown)],
+    [
+        ("REGISTERS.md", registers.markdown),
+        ("walker/INSTRUCTIONS.md", isa_page.markdown),
+        ("memory/TIMING.md", timing_page.markdown),
+    ],
 )
 def test_page_is_current(page, generate):
     assert (_HDL / page).read_text(encoding="utf-8") == generate(), f"write hdl/{page} anew"

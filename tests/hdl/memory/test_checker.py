@@ -123,7 +123,8 @@ def chain(
         for issues, is_late in ((p.issues, False), (p.late, True)):
             placed = shift(issues, begin)
             ends.append((p.rule, placed[-1], is_late))
-            gap = 40 + timing["tRFC"] * any(issue.command is C.REFAB for issue in issues)
+            refreshes = {C.REFAB: timing["tRFC"], C.REFPB: timing["tRFCpb"]}
+            gap = 40 + max(refreshes.get(issue.command, 0) for issue in issues)
             end = placed[-1].time + gap
             whole += [
                 *placed,
@@ -144,6 +145,11 @@ STATE = [
         "REFab with an open bank",
         [OPEN, Issue(time=100, command=C.REFAB)],
         Issue(time=50, command=C.WRA, bank=3),
+    ),
+    (
+        "REFpb to an open bank",
+        [OPEN, Issue(time=100, command=C.REFPB, bank=3)],
+        Issue(time=70, command=C.PRE, bank=3),
     ),
 ]
 
@@ -172,7 +178,8 @@ def test_each_closing_command_closes(closing: Command) -> None:
 
 
 UNDEFINED = {
-    2: BusCycle(row_op=RowOp.REFRESH_BANK.value, row_bank=1),
+    2: BusCycle(row_op=RowOp.REFRESH_BANK.value, row_bank=16),
+    3: BusCycle(row_op=6),
     5: BusCycle(row_op=7),
     7: BusCycle(column_op=5),
     9: BusCycle(column_op=7),

@@ -21,6 +21,7 @@ ROW = {
     Command.PRE: RowOp.PRECHARGE,
     Command.PREA: RowOp.PRECHARGE_ALL,
     Command.REFAB: RowOp.REFRESH_ALL,
+    Command.REFPB: RowOp.REFRESH_BANK,
 }
 COLUMN = {
     Command.RD: ColumnOp.READ,
@@ -36,6 +37,7 @@ OUTPUTS = {
     Command.WR: "write",
     Command.PREA: "precharge_all",
     Command.REFAB: "refresh_all",
+    Command.REFPB: "refresh_bank",
 }
 
 
@@ -95,7 +97,11 @@ def _shorter(**cycles: int) -> timing.TimingPreset:
     [
         _shorter(),
         # A preset in which tFAW and tRRDL bind, and ACT takes one slot.
-        dataclasses.replace(_shorter(tFAW=31, tRRDS=3, tRRDL=5, tRFC=20), activate_slots=1, activate_lag=0),
+        dataclasses.replace(
+            _shorter(tFAW=31, tRRDS=3, tRRDL=5, tRFC=20, tRFCpb=15, tRREFD=6),
+            activate_slots=1,
+            activate_lag=0,
+        ),
     ],
     ids=["hbm2_2000", "tFAW binds"],
 )

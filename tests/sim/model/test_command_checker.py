@@ -44,7 +44,7 @@ def test_it_agrees_with_brute_force(issues: list[Issue]) -> None:
 def long_log(commands: int) -> np.ndarray:
     """Legal commands over and over: batches, between which all rows are closed and the memory rests."""
     issues = random_issues(random.Random(5), TIMING, count=2000, legal=True)
-    end = issues[-1].time + 100
+    end = issues[-1].time + TIMING["tRFC"]
     issues += [Issue(time=end + pc, command=C.PREA, pseudo_channel=pc) for pc in range(2)]
     batch = to_log(issues, TIMING)
     copies = -(-commands // len(batch))
