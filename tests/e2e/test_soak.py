@@ -14,10 +14,11 @@ from firmware_py import commands
 from firmware_py.commands import Atoms
 from firmware_py.completion import parse
 from firmware_py.driver import Accelerator
+from firmware_py.transport.base import TransportError
 from firmware_py.transport.inprocess import InProcessTransport
 from hdl.config import named_config
 from hdl.layouts import RowClass, RowOp
-from hdl.registers import SCRATCHPAD_WINDOW
+from hdl.registers import MEMORY_WINDOW, MEMORY_WINDOW_BYTES, SCRATCHPAD_WINDOW
 from sim.compiled import CompiledModel
 from sim.model.command_checker import ROW_BUS, check
 
@@ -92,6 +93,16 @@ class Machine:
         atoms = transport.read_block(ring, 8 * max(count, ring_atoms)).reshape(-1, 8)
         assert (atoms[count:] == _UNTOUCHED).all(), "atoms beyond the completion records were written"
         return bool(status & 4), atoms[:count], accelerator.read_register("BATCH_CYCLES")
+
+    def history(self) -> list[tuple[int, ...]]:
+        """Every column access and every event of a walker in the batch, by cycles since the first of them."""
+        events = [
+            (place, *map(int, record.tolist()))
+            for place, log in enumerate((self.model.accesses(), self.model.hops()))
+            for record in log
+        ]
+        begin = min((cycle for _, cycle, *_ in events), default=0)
+        return [(place, cycle - begin, *what) for place, cycle, *what in events]
 
     def require_outcome(self) -> None:
         """Memory, past the design and through its window, and the scratchpad are what they must be."""
@@ -181,6 +192,7 @@ def test_random_batches_leave_what_the_model_says(model: CompiledModel, seed: in
         after = soak.memory, soak.pad
         failed, atoms, cycles = machine.run(batch, base=base)
         machine.require_counts(cycles, refresh=refresh)
+        history = machine.history()
         assert failed == batch.error, f"batch {number}: {error}"
         _require_records(atoms, batch.records)
         machine.require_outcome()
@@ -192,6 +204,7 @@ def test_random_batches_leave_what_the_model_says(model: CompiledModel, seed: in
         machine.restore()
         again = machine.run(batch, base=base)
         assert again[2] == cycles, f"batch {number} took {cycles} cycles, then {again[2]}"
+        assert machine.history() == history, f"batch {number} ran otherwise the second time"
         np.testing.assert_array_equal(again[1], atoms)
         assert again[0] == failed
         soak.memory, soak.pad = after
@@ -237,3 +250,62 @@ def test_a_full_completion_ring_ends_the_batch_and_harms_nothing_else(
         assert not failed, "a ring with room for every record is an error"
         _require_records(atoms, batch.records)
         machine.require_outcome()
+
+
+def test_refused_accesses_harm_nothing(model: CompiledModel) -> None:
+    """Windows are closed while a batch runs, and beyond the memory; the batch takes the same cycles."""
+    soak = Soak(3000, CONFIG)
+    machine = Machine(model, soak)
+    machine.restore()
+    accelerator, transport = machine.accelerator, machine.accelerator.transport
+    accelerator.set_link(latency_up=200, latency_down=200)
+    chain = np.concatenate(
+        [
+            commands.walk(place=place, entry=0, context=9, address=soak.shared[0])
+            for place in (0, 1)
+            for _ in range(8)
+        ]
+    )
+    batch = SoakBatch(atoms=chain, contexts=soak.batch().contexts, error=False)
+    _, atoms, cycles = machine.run(batch)
+    accelerator.write_register("INTERRUPT_PENDING", 1)
+    accelerator.write_register("START", 1)
+    for address in (SCRATCHPAD_WINDOW + 32 * _RING, MEMORY_WINDOW):
+        with pytest.raises(TransportError):
+            transport.read32(address)
+        with pytest.raises(TransportError):
+            transport.write32(address, 0)
+    assert accelerator.read_register("STATUS") == 1, "the batch ended before it was disturbed"
+    # A start while a batch runs is ignored.
+    accelerator.write_register("START", 1)
+    assert transport.wait_interrupt(_WATCHDOG)
+    assert accelerator.read_register("BATCH_CYCLES") == cycles
+    again = transport.read_block(SCRATCHPAD_WINDOW + 32 * _RING, 8 * len(atoms)).reshape(-1, 8)
+    np.testing.assert_array_equal(again, atoms)
+
+    accelerator.write_register("MEMORY_PAGE", 32 * accelerator.memory_atoms)
+    for address in (MEMORY_WINDOW, MEMORY_WINDOW + MEMORY_WINDOW_BYTES - 4):
+        with pytest.raises(TransportError):
+            transport.write32(address, 1)
+        with pytest.raises(TransportError):
+            transport.read32(address)
+    last = np.arange(8, dtype=np.uint32).reshape(1, 8)
+    accelerator.write_memory(accelerator.memory_atoms - 1, last)
+    np.testing.assert_array_equal(model.fetch(accelerator.memory_atoms - 1, 1), last)
+
+
+def test_a_batch_begins_when_the_link_is_settled(model: CompiledModel) -> None:
+    """A new width takes the link some cycles; a batch that is started meanwhile waits for it."""
+    soak = Soak(4000, CONFIG)
+    machine = Machine(model, soak)
+    accelerator = machine.accelerator
+    atoms = commands.write(address=soak.plain[0], data=np.zeros((3, 8), dtype=np.uint32))
+    batch = SoakBatch(atoms=atoms, contexts=soak.batch().contexts, error=False)
+    accelerator.set_link(latency_up=3, latency_down=5, bytes_per_cycle=1)
+    _, _, cycles = machine.run(batch)
+    accelerator.set_link(latency_up=3, latency_down=5, bytes_per_cycle=0)
+    assert machine.run(batch)[2] < cycles
+    for name, value in (("INTERRUPT_PENDING", 1), ("LINK_BYTES_PER_CYCLE", 1), ("START", 1)):
+        accelerator.write_register(name, value)
+    assert accelerator.transport.wait_interrupt(_WATCHDOG)
+    assert accelerator.read_register("BATCH_CYCLES") == cycles
