@@ -292,15 +292,14 @@ def test_a_file_name_that_no_encoding_has_is_escaped(traces, tmp_path):
     ("number", "status"), [(signal.SIGINT, 128 + signal.SIGINT), (signal.SIGTERM, 128 + signal.SIGTERM)]
 )
 def test_a_signal_ends_an_import_quietly_and_leaves_nothing(tmp_path, number, status):
-    source = tmp_path / "pipe"
-    os.mkfifo(source)
+    source = tmp_path / "large.jsonl"
+    nodes = (_event("node", id=index, parents=[0], depth=1) for index in range(1, 200_000))
+    source.write_text("\n".join([_begin(), ROOT_NODE, *nodes, END]) + "\n")
     run = _process("trace", "import", source, "-o", tmp_path / "out.jsonl")
-    with source.open("w") as pipe:  # opens when the import does: it waits for content
-        while not list(tmp_path.glob(".out.jsonl.*.part")):
-            time.sleep(0.01)
-        run.send_signal(number)
-        text, errors = run.communicate(timeout=120)
-        pipe.close()
+    while not list(tmp_path.glob(".out.jsonl.*.part")) and run.poll() is None:
+        time.sleep(0.01)
+    run.send_signal(number)
+    text, errors = run.communicate(timeout=120)
     assert (run.returncode, text, errors) == (status, "", "")
     assert list(tmp_path.iterdir()) == [source]
 

@@ -18,6 +18,7 @@ from firmware_py.report.table import comparison_table, print_comparison
 from hdl.config import named_config
 from hdl.layouts import WalkStatus
 from sim.trace.errors import TraceError
+from tests.compare_schema import require_schema
 
 from .fake_accelerator import CROSSING_CYCLES, HOP_CYCLES, FakeAccelerator
 from .test_replay import beam, depth_first, node, trace
@@ -49,6 +50,7 @@ def comparison(*traces, fake=None, concurrent=1, far="v100_hbm2", files=None, **
 def test_the_document_has_the_keys_of_its_schema():
     result = document(comparison(depth_first(), beam()))
     assert json.loads(json.dumps(result, allow_nan=False)) == result
+    require_schema(result)
     assert result["schema"] == "clew.compare/1"
     assert result["memory"] == "hbm2_2000" and result["clock_ns"] == 1.0 and result["concurrent"] == 1
     (entry,) = result["traces"]
@@ -113,6 +115,7 @@ def test_verdicts_are_counted_by_file():
 
 def test_traces_without_a_walk_give_empty_figures():
     result = document(comparison(trace(node(0))))
+    require_schema(result)
     near = result["paths"]["near"]
     assert near["walk_ns"]["count"] == 0 and near["walk_ns"]["mean"] is None
     assert near["bound_ns"]["mean"] is None and near["ratio_to_bound"] is None

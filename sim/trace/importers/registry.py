@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -133,6 +134,10 @@ def importers() -> tuple[Importer, ...]:
 
 def detect(path: str | os.PathLike[str]) -> Importer:
     """The importer for a file, from what it contains. Raises TraceError if there is none, or OSError."""
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        # It is read more than once.
+        raise TraceError(path, None, "content", "a regular file", "a pipe or a device")
     with _named(path), open(path, "rb") as file:
         head = file.read(HEAD_BYTES).decode("utf-8", "replace")
     if not head.strip():

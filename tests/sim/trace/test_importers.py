@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -384,6 +385,13 @@ def test_a_fault_within_a_record_is_shown_where_it_is(kind: str, tmp_path: Path)
         list(import_file(path))
     text = str(caught.value)
     assert "; here" in text and "the end of the file" not in text
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(TraceError, match="content: expected a regular file, found a pipe or a device"):
+        import_file(path)
 
 
 def test_a_read_that_fails_names_the_file() -> None:
