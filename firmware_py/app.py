@@ -56,17 +56,20 @@ def demo(
     concurrent: Concurrent = 1,
     layout: LayoutName = "creation",
     json: Json = None,
-    out: Annotated[Path, typer.Option(help="Folder for the traces.")] = Path("build/demo"),
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the traces; else one beside the kept builds.")
+    ] = None,
 ) -> None:
     """Run the project's own searches, then compare their traces."""
     from sim.trace.searches import demonstration_traces
+    from sim.verilator import cache_folder
 
     from .report.document import require_output
 
     if json is not None:
         require_output(json)
     _compare(
-        lambda: demonstration_traces(out),
+        lambda: demonstration_traces(out or cache_folder() / "demo"),
         memory=memory,
         far=far,
         concurrent=concurrent,

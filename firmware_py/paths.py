@@ -193,20 +193,19 @@ def link_cycles(path: OffChipPath, config: DesignConfig) -> FarPath:
 def far_path(name: str, config: DesignConfig) -> FarPath:
     """The far preset called `name` as link cycles for the design `config`.
 
-    Raises InputError for an unknown name (listing the far ones), a preset of the near place, or one that
+    Raises InputError (listing those that fit) for an unknown name, a preset of the near place, or one that
     was measured on another memory than the design's.
     """
     presets = path_presets()
+    memory = config.memory.preset
+    usable = ", ".join(p.name for p in presets.values() if p.place == "far" and p.memory in ("any", memory))
     path = presets.get(name)
     if path is None:
-        known = ", ".join(preset.name for preset in presets.values() if preset.place == "far")
-        raise InputError(f"unknown far preset {name!r}: expected one of {known}")
+        raise InputError(f"unknown far preset {name!r}: expected one of {usable}")
     if path.place != "far":
+        raise InputError(f"far preset {name!r} was measured beside the memory: expected one of {usable}")
+    if path.memory not in ("any", memory):
         raise InputError(
-            f"far preset {name!r} was measured beside the memory: expected a preset of the far place"
-        )
-    if path.memory not in ("any", config.memory.preset):
-        raise InputError(
-            f"far preset {name!r} was measured on {path.memory}: expected a preset of {config.memory.preset}"
+            f"far preset {name!r} was measured on {path.memory}: expected one that fits {memory}: {usable}"
         )
     return link_cycles(path, config)
