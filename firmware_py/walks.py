@@ -51,7 +51,8 @@ class Answer:
 
     def describe(self, name: Name) -> str:
         """What the walk did, records called by `name`."""
-        end = f"{WalkStatus(self.status).name} at {name(self.value)}"
+        known = {status.value: status.name for status in WalkStatus}
+        end = f"{known.get(self.status, f'status {self.status}')} at {name(self.value)}"
         text = f"{end} after {self.hops} reads, r0 {self.registers[0]:#x}"
         return f"{text}, yielded {_list(self.yields, name)}" if self.yields else text
 

@@ -15,6 +15,7 @@ from firmware_py.machine import Machine
 from firmware_py.programs import default_image
 from firmware_py.report.document import document, write_document
 from firmware_py.report.table import comparison_table, print_comparison
+from firmware_py.walks import Answer
 from hdl.config import named_config
 from hdl.layouts import WalkStatus
 from sim.trace.errors import TraceError
@@ -138,6 +139,11 @@ def test_a_wrong_verdict_is_a_failure_that_names_file_trace_and_event():
         "near: 1 of 2 walks differ from the golden interpreter; the first: f.jsonl"
     )
     assert differ == "near and far verdicts differ: expected the same in both places"
+
+
+def test_a_status_that_no_walk_has_is_shown_as_its_number():
+    answer = Answer(status=9, code=0, value=0, registers=(0, 0, 0), hops=1, yields=())
+    assert answer.describe(hex) == "status 9 at 0x0 after 1 reads, r0 0x0"
 
 
 def test_a_lying_trace_is_wrong_in_both_places_but_golden():
