@@ -94,7 +94,7 @@ REGISTERS: tuple[Register, ...] = _registers(
     (
         "START",
         "wo",
-        "Write 1: wait for idle, close every row, restart refresh and counters, execute COMMAND_COUNT atoms.",
+        "Write 1: wait for idle, close every row, restart refresh, execute COMMAND_COUNT atoms.",
         0,
     ),
     (
