@@ -1,209 +1,88 @@
-"""The command line: `clew`."""
+"""The entry point of `clew`: every error in one line, and the exit statuses.
+
+Imports are made inside, so that an interrupt while they load ends as quietly as one later.
+"""
 
 from __future__ import annotations
 
+import io
+import signal
 import sys
-from pathlib import Path
-from typing import Annotated
+import warnings
+from types import FrameType
 
-import typer
+__all__ = ["main"]
 
-from hdl.config import CONFIGS
-
-from .errors import InputError, InternalError
-from .trace_cli import app as trace_app
-
-__all__ = ["app", "main"]
-
-app = typer.Typer(
-    name="clew",
-    help="A backtracking walker next to an HBM-like memory, in RTL, measured on reasoning traces.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-app.add_typer(trace_app, name="trace", help="Import, describe and check traces.")
-
-Memory = Annotated[str, typer.Option(help="Memory preset: a name, or a file FILE.toml.")]
-Far = Annotated[str, typer.Option(help="Far path: a published latency of data/off_chip_paths.csv.")]
-Concurrent = Annotated[int, typer.Option(help="Searches replayed at a time, each in a context of its own.")]
-LayoutName = Annotated[str, typer.Option("--layout", help="Where nodes lie in memory.")]
-Json = Annotated[Path | None, typer.Option("--json", help="Write the comparison here, as JSON.")]
-
-
-@app.command()
-def compare(
-    files: Annotated[list[Path], typer.Argument(help="Trace files of any known kind.")],
-    memory: Memory = "hbm2_2000",
-    far: Far = "v100_hbm2",
-    concurrent: Concurrent = 1,
-    layout: LayoutName = "creation",
-    json: Json = None,
-) -> None:
-    """Replay traces near and far and compare. Exit status 1: a verdict was wrong or a rule broken."""
-    _compare(files, memory=memory, far=far, concurrent=concurrent, layout=layout, json=json)
-
-
-@app.command()
-def demo(
-    memory: Memory = "hbm2_2000",
-    far: Far = "v100_hbm2",
-    concurrent: Concurrent = 1,
-    layout: LayoutName = "creation",
-    json: Json = None,
-    out: Annotated[Path, typer.Option(help="Folder for the traces.")] = Path("build/demo"),
-) -> None:
-    """Run the project's own searches, then compare their traces."""
-    from sim.trace.searches import demonstration_traces
-
-    out.mkdir(parents=True, exist_ok=True)
-    files = demonstration_traces(out)
-    _compare(files, memory=memory, far=far, concurrent=concurrent, layout=layout, json=json)
-
-
-@app.command()
-def verilog(
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for clew.v and clew.json.")],
-    config: Annotated[str, typer.Option(help=f"One of {', '.join(CONFIGS)}.")] = "default",
-) -> None:
-    """Write the design as Verilog, with a JSON side-car that describes it."""
-    from hdl.generate import write_design
-
-    if config not in CONFIGS:
-        raise InputError(f"unknown configuration {config!r}: expected one of {', '.join(CONFIGS)}")
-    for path in write_design(config, out):
-        typer.echo(path)
-
-
-@app.command()
-def registers(
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="File; else standard output.")] = None,
-) -> None:
-    """Write the register map as a Markdown page."""
-    from hdl.registers import markdown
-
-    _page(markdown(), out)
-
-
-@app.command()
-def instructions(
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="File; else standard output.")] = None,
-) -> None:
-    """Write the walker's instruction set as a Markdown page."""
-    from hdl.walker.isa_page import markdown
-
-    _page(markdown(), out)
-
-
-@app.command()
-def timing(
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="File; else standard output.")] = None,
-) -> None:
-    """Write the memory presets and their timing table as a Markdown page."""
-    from hdl.memory.timing_page import markdown
-
-    _page(markdown(), out)
-
-
-@app.command()
-def bench(
-    files: Annotated[
-        list[Path] | None, typer.Argument(help="Trace files that must replay without a fault.")
-    ] = None,
-    json: Annotated[Path | None, typer.Option("--json", help="Write the figures here.")] = None,
-    cocotb: Annotated[bool, typer.Option(help="Measure the speed of cocotb as well.")] = True,
-) -> None:
-    """Measure the figures that the design must reach. Exit status 1: one was missed."""
-    from .bench import figures, figures_document, print_figures
-    from .progress import Reporter
-    from .report.document import write_document
-    from .report.table import console
-
-    _require_folder(json)
-    with Reporter() as reporter:
-        measured = figures(files or [], announce=reporter.announce, with_cocotb=cocotb)
-    if json is not None:
-        write_document(json, figures_document(measured))
-    print_figures(measured, console())
-    if not all(figure.reached for figure in measured):
-        raise typer.Exit(1)
-
-
-def _compare(
-    files: list[Path], *, memory: str, far: str, concurrent: int, layout: str, json: Path | None
-) -> None:
-    from .compare import compare as run_comparison
-    from .compare import design_for, read_files
-    from .image import layout_named
-    from .machine import compiled_machine
-    from .paths import far_path
-    from .programs import default_image
-    from .progress import Reporter
-    from .report.document import document, write_document
-    from .report.table import console, print_comparison
-
-    _require_folder(json)
-    config = design_for(memory)
-    far_path(far, config)  # before anything takes long
-    policy = layout_named(layout)
-    traces = read_files(files)
-    with Reporter() as reporter:
-        comparison = run_comparison(
-            traces,
-            config=config,
-            far=far,
-            concurrent=concurrent,
-            program=default_image(),
-            layout=policy,
-            open_machine=compiled_machine,
-            announce=reporter.announce,
-            progress=reporter.advance,
-        )
-    if json is not None:
-        write_document(json, document(comparison))
-    print_comparison(comparison, console())
-    if comparison.failures:
-        raise typer.Exit(1)
-
-
-def _page(text: str, out: Path | None) -> None:
-    if out is None:
-        typer.echo(text, nl=False)
-    else:
-        out.write_text(text, encoding="utf-8")
-
-
-def _require_folder(path: Path | None) -> None:
-    if path is not None and not path.absolute().parent.is_dir():
-        raise InputError(f"{path}: expected its folder to exist")
-
-
-def _fail(error: object, status: int) -> None:
-    text = " ".join(str(error).splitlines())
-    print(f"clew: {text}", file=sys.stderr)
-    raise SystemExit(status)
+_BAD_INPUT = 2
+#: Exit statuses of a program that a signal ended, as a shell shows them.
+_INTERRUPTED = 128 + signal.SIGINT
+_TERMINATED = 128 + signal.SIGTERM
 
 
 def main() -> None:
-    """The entry point: bad input is one line and exit status 2, a run that cannot be trusted 1."""
+    """Runs the command line. Bad input is one line and exit status 2, a run that cannot be trusted 1."""
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        status = _run()
+    except KeyboardInterrupt:
+        status = _INTERRUPTED
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    raise SystemExit(status)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """Unwinds, so that temporary files are removed."""
+    raise SystemExit(_TERMINATED)
+
+
+def _run() -> int:
+    for stream in (sys.stdout, sys.stderr):
+        # Names of files and traces may hold what the terminal's encoding has no character for.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+    from amaranth.hdl import UnusedElaboratable
+    from typer.exceptions import TyperException
+
     from sim.trace.errors import TraceError
     from sim.verilator import BuildError
 
+    from .app import app
     from .driver import BatchError
+    from .errors import InputError, InternalError
     from .transport.base import TransportError
 
+    # A conversion that was interrupted leaves components unused; that is no fault of the design.
+    warnings.simplefilter("ignore", UnusedElaboratable)
     try:
-        app()
+        return app(standalone_mode=False) or 0
+    except TyperException as error:
+        return _usage(error.format_message(), error.exit_code)
     except (InputError, TraceError) as error:
-        _fail(error, 2)
+        return _fail(error, _BAD_INPUT)
     except OSError as error:
-        _fail(f"{error.filename}: {error.strerror}" if error.filename else error, 2)
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else error, _BAD_INPUT)
     except BuildError as error:
         print(f"clew: {error}", file=sys.stderr)
-        raise SystemExit(1) from None
+        return 1
     except (InternalError, BatchError, TransportError) as error:
-        _fail(error, 1)
+        return _fail(error, 1)
+
+
+def _usage(message: str, status: int) -> int:
+    if message.startswith("Usage:"):
+        # A command that needs another word after it answers with its whole help.
+        print(message, file=sys.stderr)
+        return status
+    return _fail(f"{message.rstrip('.')}: see --help", status)
+
+
+def _fail(error: object, status: int) -> int:
+    from sim.trace.errors import printable
+
+    print(f"clew: {printable(str(error))}", file=sys.stderr)
+    return status
 
 
 if __name__ == "__main__":

@@ -320,9 +320,20 @@ def _failures(plan: Plan, near: PlaceFigures, far: PlaceFigures) -> list[str]:
 
 def _describe(plan: Plan, run: Run, number: int) -> str:
     walk = plan.walks[number]
-    trace = plan.traces[walk.trace].trace
+    planned = plan.traces[walk.trace]
+    trace = planned.trace
     event = trace.events[walk.question.event]
+
+    def name(address: int) -> str:
+        if address == 0:
+            return "null"
+        nodes = np.flatnonzero(planned.addresses == address)
+        return f"node {nodes[0]}" if len(nodes) else f"atom {address:#x}"
+
+    found, golden = run.answers[number], walk.golden
+    agrees = "the same" if found == golden else golden.describe(name)
     return (
         f"{trace.file}: trace {trace.name}: event {walk.question.event} ({event.name}): "
-        f"found {run.answers[number]}, the golden interpreter {walk.golden}"
+        f"expected {walk.question.expectation.describe(name)}, found {found.describe(name)}; "
+        f"the golden interpreter finds {agrees}"
     )

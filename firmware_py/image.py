@@ -166,6 +166,11 @@ class TreeImage(MutableMapping[int, Atom]):
         """The atom address of a node."""
         return self.base + int(self._offsets[node])
 
+    @property
+    def addresses(self) -> NDArray[np.int64]:
+        """The atom address of every node by id."""
+        return self.base + self._offsets
+
     def word(self, node: int, index: int) -> int:
         """Word `index` of a node's record as an unsigned integer."""
         return int(self.words[self._offsets[node], index])

@@ -183,7 +183,7 @@ def link_cycles(path: OffChipPath, config: DesignConfig) -> FarPath:
     if total < 0:
         raise InputError(
             f"far preset {path.name!r} takes {path.published_ns} ns: expected at least {floor * clock} ns, "
-            f"the loop across a link of latency 0 on {config.memory.timing.name}"
+            f"the loop across a link of latency 0 on {config.memory.preset}"
         )
     return FarPath(
         path=path, floor_cycles=floor, latency_up=total // 2, latency_down=total - total // 2, clock_ns=clock
@@ -193,21 +193,19 @@ def link_cycles(path: OffChipPath, config: DesignConfig) -> FarPath:
 def far_path(name: str, config: DesignConfig) -> FarPath:
     """The far preset called `name` as link cycles for the design `config`.
 
-    Raises InputError for an unknown name (listing the far ones), a preset of the near place, or one that
+    Raises InputError (listing those that fit) for an unknown name, a preset of the near place, or one that
     was measured on another memory than the design's.
     """
     presets = path_presets()
+    memory = config.memory.timing.name
+    usable = ", ".join(p.name for p in presets.values() if p.place == "far" and p.memory in ("any", memory))
     path = presets.get(name)
     if path is None:
-        known = ", ".join(preset.name for preset in presets.values() if preset.place == "far")
-        raise InputError(f"unknown far preset {name!r}: expected one of {known}")
+        raise InputError(f"unknown far preset {name!r}: expected one of {usable}")
     if path.place != "far":
+        raise InputError(f"far preset {name!r} was measured beside the memory: expected one of {usable}")
+    if path.memory not in ("any", memory):
         raise InputError(
-            f"far preset {name!r} was measured beside the memory: expected a preset of the far place"
-        )
-    if path.memory not in ("any", config.memory.timing.name):
-        raise InputError(
-            f"far preset {name!r} was measured on {path.memory}: "
-            f"expected a preset of {config.memory.timing.name}"
+            f"far preset {name!r} was measured on {path.memory}: expected one that fits {memory}: {usable}"
         )
     return link_cycles(path, config)

@@ -14,6 +14,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sim.model.interpreter import BUDGET_MAX, Atom, WalkResult, run_walk
 from sim.trace.schema import Trace
 
@@ -25,7 +28,7 @@ from .image import AddressSpace, Layout, TreeImage
 from .search import Search, Unasked
 from .walks import Answer, Check, Question
 
-__all__ = ["Plan", "PlannedTrace", "PlannedWalk", "make_plan"]
+__all__ = ["Plan", "PlannedTrace", "PlannedWalk", "make_plan", "require_concurrent"]
 
 #: Checks that have a count, flag or score whose flip can be decisive.
 _CONTROLLED: tuple[Check, ...] = ("climb", "select", "ancestor")
@@ -48,6 +51,8 @@ class PlannedTrace:
 
     trace: Trace
     nodes: int
+    addresses: NDArray[np.int64]
+    """Where its nodes lie, by id."""
     unasked: tuple[Unasked, ...]
     """Events that ask for an answer but start no walk."""
 
@@ -67,6 +72,12 @@ class Plan:
     """The ranges of memory that hold a finished search when the replay is over, as the mirror has them."""
 
 
+def require_concurrent(concurrent: int, *, contexts: int) -> None:
+    """Check that a walker has contexts for this many searches. Raises InputError."""
+    if not 1 <= concurrent <= contexts:
+        raise InputError(f"--concurrent is {concurrent}: expected 1 to {contexts}, the contexts of a walker")
+
+
 def make_plan(
     traces: Iterable[Trace],
     *,
@@ -82,8 +93,7 @@ def make_plan(
     Raises InputError naming file, trace and event for a tree that does not fit in the memory, a value that
     a record cannot hold and a list longer than the completion ring; and for `concurrent` out of range.
     """
-    if not 1 <= concurrent <= contexts:
-        raise InputError(f"--concurrent is {concurrent}: expected 1 to {contexts}, the contexts of a walker")
+    require_concurrent(concurrent, contexts=contexts)
     return _Planner(program, layout, ring, memory_atoms, concurrent).plan(iter(traces))
 
 
@@ -159,7 +169,9 @@ class _Planner:
             if base < image.limit and image.base < old.limit:
                 del self._images[base]
         self._images[image.base] = image
-        self._traces.append(PlannedTrace(trace=trace, nodes=search.nodes, unasked=()))
+        self._traces.append(
+            PlannedTrace(trace=trace, nodes=search.nodes, addresses=image.addresses, unasked=())
+        )
         slot = _Slot(context=context, number=number, trace=trace, search=search)
         self._builder.window(slot.window)
         return slot

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sim.trace.convert import convert, describe, summarise
-from sim.trace.errors import TraceError
+from sim.trace.errors import TraceError, printable
 from sim.trace.importers import ImportSummary
 
 from .progress import Reporter
@@ -26,7 +26,7 @@ def _counts(counts: dict[str, int]) -> str:
 
 
 def _print(summary: ImportSummary) -> None:
-    typer.echo(f"{summary.file}: {summary.format}")
+    typer.echo(f"{printable(summary.file)}: {summary.format}")
     typer.echo(f"  problems   {summary.problems} ({_counts(summary.statuses)})")
     typer.echo(f"  nodes      {summary.nodes}, depth at most {summary.max_depth}")
     typer.echo(f"  events     {summary.events}")
@@ -34,7 +34,7 @@ def _print(summary: ImportSummary) -> None:
     if summary.climbs_by_source:
         typer.echo(f"  climbs by  {_counts(summary.climbs_by_source)}")
     for reason, count in sorted(summary.unchecked.items()):
-        typer.echo(f"  unchecked  {count}: {reason}")
+        typer.echo(f"  unchecked  {count}: {printable(reason)}")
     for what in summary.lacks:
         typer.echo(f"  not in it  {what}")
 
@@ -82,9 +82,10 @@ def validate(files: Files) -> None:
         except OSError as error:
             fault = f"{path}: {error.strerror or error}"
         else:
-            typer.echo(f"{path}: {summary.format}, {summary.problems} problems, {summary.nodes} nodes")
+            counts = f"{summary.problems} problems, {summary.nodes} nodes"
+            typer.echo(f"{printable(str(path))}: {summary.format}, {counts}")
             continue
         faults += 1
-        typer.echo(f"clew: {fault}", err=True)
+        typer.echo(f"clew: {printable(fault)}", err=True)
     if faults:
         raise typer.Exit(2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -18,10 +18,21 @@ __all__ = [
     "ExpectRegister",
     "ExpectScores",
     "Expectation",
+    "Name",
     "Question",
 ]
 
+#: What a report calls the record at an address.
+Name = Callable[[int], str]
+#: Records of a list that a report names.
+_SHOWN = 8
+
 Check = Literal["climb", "select", "ancestor", "backup", "none"]
+
+
+def _list(addresses: Sequence[int], name: Name) -> str:
+    more = f", ... ({len(addresses)})" if len(addresses) > _SHOWN else ""
+    return ", ".join(map(name, addresses[:_SHOWN])) + more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +49,23 @@ class Answer:
     hops: int
     yields: tuple[int, ...]
 
+    def describe(self, name: Name) -> str:
+        """What the walk did, records called by `name`."""
+        known = {status.value: status.name for status in WalkStatus}
+        end = f"{known.get(self.status, f'status {self.status}')} at {name(self.value)}"
+        text = f"{end} after {self.hops} reads, r0 {self.registers[0]:#x}"
+        return f"{text}, yielded {_list(self.yields, name)}" if self.yields else text
+
 
 class Expectation(Protocol):
     """The answer that the trace says is right."""
 
     def right(self, answer: Answer) -> bool:
         """Whether `answer` is that answer."""
+        ...
+
+    def describe(self, name: Name) -> str:
+        """That answer in words, records called by `name`."""
         ...
 
 
@@ -54,6 +76,10 @@ class ExpectNothing:
     def right(self, answer: Answer) -> bool:
         """Any answer will do."""
         return True
+
+    def describe(self, name: Name) -> str:
+        """The answer in words."""
+        return "any answer"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +94,10 @@ class ExpectNode:
             return answer.status == WalkStatus.NULL_POINTER.value
         return answer.status == WalkStatus.DONE.value and answer.value == self.address
 
+    def describe(self, name: Name) -> str:
+        """The answer in words."""
+        return "an end at a null pointer" if self.address is None else f"an end at {name(self.address)}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectRegister:
@@ -78,6 +108,10 @@ class ExpectRegister:
     def right(self, answer: Answer) -> bool:
         """Whether it did."""
         return answer.status == WalkStatus.DONE.value and answer.registers[0] == self.value
+
+    def describe(self, name: Name) -> str:
+        """The answer in words."""
+        return f"r0 {self.value:#x}: {name(self.value)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +125,10 @@ class ExpectPath:
         """Whether it did."""
         return answer.status == WalkStatus.DONE.value and (answer.value, answer.hops) == (self.end, self.hops)
 
+    def describe(self, name: Name) -> str:
+        """The answer in words."""
+        return f"an end at {name(self.end)} after {self.hops} reads"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectList:
@@ -101,6 +139,10 @@ class ExpectList:
     def right(self, answer: Answer) -> bool:
         """Whether it did."""
         return answer.status == WalkStatus.DONE.value and answer.yields == self.values
+
+    def describe(self, name: Name) -> str:
+        """The answer in words."""
+        return f"the list {_list(self.values, name)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +162,10 @@ class ExpectScores:
         if any(answer.yields.count(value) > self.members[value][1] for value in set(answer.yields)):
             return False
         return tuple(self.members[value][0] for value in answer.yields) == self.scores
+
+    def describe(self, name: Name) -> str:
+        """The answer in words."""
+        return f"{len(self.scores)} records of the list with the scores of those chosen"
 
 
 @dataclass(frozen=True, kw_only=True)

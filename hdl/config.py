@@ -221,8 +221,9 @@ class DesignConfig:
 #: Named configurations of `clew verilog --config NAME`.
 CONFIGS: dict[str, DesignConfig] = {
     "default": DesignConfig(
-        # An Amaranth memory writes one line of Verilog per word: 2**14 atoms is what stays readable.
-        memory=MemoryConfig(rows=16, columns=32)
+        # An Amaranth memory writes one line of Verilog for every word, and Yosys reads 2**14 of them for
+        # minutes: 4 rows a bank are 2**12 atoms, 128 KiB.
+        memory=MemoryConfig(rows=4, columns=32)
     ),
     "small": DesignConfig(
         walker=WalkerConfig(contexts=4, execute_stages=2),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 __all__ = [
     "ADDRESS_BITS",
+    "DESIGN_CONSTANTS",
     "ID_VALUE",
     "MEMORY_WINDOW",
     "MEMORY_WINDOW_BYTES",
@@ -93,7 +94,7 @@ REGISTERS: tuple[Register, ...] = _registers(
     (
         "START",
         "wo",
-        "Write 1: wait for idle, close every row, restart refresh and counters, execute COMMAND_COUNT atoms.",
+        "Write 1: wait for idle, close every row, restart refresh, execute COMMAND_COUNT atoms.",
         0,
     ),
     (
@@ -139,6 +140,9 @@ REGISTERS: tuple[Register, ...] = _registers(
     ("COUNT_VIOLATIONS", "ro", "Violations the RTL checker saw; 0 without a checker.", 0),
 )
 
+#: Registers whose constant value follows from the configuration.
+DESIGN_CONSTANTS = frozenset({"CONFIG_HASH", "CLOCK_PS", "CONTEXTS", "SCRATCHPAD_ATOMS", "MEMORY_ATOMS"})
+
 REGISTER_BY_NAME: dict[str, Register] = {register.name: register for register in REGISTERS}
 
 
@@ -159,5 +163,7 @@ def markdown() -> str:
         "| offset | name | access | reset | what |",
         "| --- | --- | --- | --- | --- |",
     ]
-    lines += [f"| 0x{r.offset:03x} | {r.name} | {r.access} | {r.reset:#x} | {r.doc} |" for r in REGISTERS]
+    for r in REGISTERS:
+        reset = "by design" if r.name in DESIGN_CONSTANTS else f"{r.reset:#x}"
+        lines.append(f"| 0x{r.offset:03x} | {r.name} | {r.access} | {reset} | {r.doc} |")
     return "\n".join(lines) + "\n"

@@ -346,6 +346,7 @@ class Sequencer(wiring.Component):
                         control.batch_cycles.eq(0),
                         failed.eq(0),
                         index.eq(0),
+                        last_far.eq(0),
                     ]
                     m.next = "DRAIN"
             with m.State("DRAIN"):

@@ -1,6 +1,6 @@
 """The whole design: compute side, link and memory side, as one component."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, ResetInserter
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -84,12 +84,16 @@ class Clew(wiring.Component):
         m.submodules.scratchpad = scratchpad = Scratchpad(config)
         m.submodules.mover = mover = DataMover(config)
         m.submodules.far_walker = far_walker = Walker(config, source=Source.FAR_WALKER)
-        m.submodules.bulk_merge = bulk_merge = BulkMerge()
+        bulk_merge = BulkMerge()
+        # Whose turn it is must not depend on what was before a batch, here and in the arbiter; both are idle
+        # during a restart.
+        m.submodules.bulk_merge = ResetInserter(sequencer.restart)(bulk_merge)
         # -- The off-chip path --
         m.submodules.link = link = Link(config)
         # -- Memory side --
         m.submodules.near_walker = near_walker = Walker(config, source=Source.NEAR_WALKER)
-        m.submodules.arbiter = arbiter = Arbiter(config)
+        arbiter = Arbiter(config)
+        m.submodules.arbiter = ResetInserter(sequencer.restart)(arbiter)
         m.submodules.controller = controller = Controller(config)
         m.submodules.device = device = Device(config)
 

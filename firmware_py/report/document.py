@@ -10,9 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..compare import Comparison, FileVerdicts, PlaceFigures, Tally
+from sim.trace.output import output_target, temporary_name
 
-__all__ = ["SCHEMA", "document", "write_document"]
+from ..compare import Comparison, FileVerdicts, PlaceFigures, Tally
+from ..errors import InputError
+
+__all__ = ["SCHEMA", "document", "require_output", "write_document", "write_text"]
 
 #: The `schema` of the document.
 SCHEMA = "clew.compare/1"
@@ -57,12 +60,40 @@ def document(comparison: Comparison) -> dict[str, Any]:
 
 def write_document(path: Path, content: Mapping[str, Any]) -> None:
     """Write a document so that the file appears whole or not at all. Raises OSError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    write_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that appears whole or not at all. Raises OSError naming `path`."""
+    target = output_target(path)
+    temporary = temporary_name(target)
     try:
-        temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-        os.replace(temporary, path)
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, target)
+    except OSError as error:
+        # The user knows the file by its own name.
+        raise type(error)(error.errno, error.strerror, str(path)) from None
     finally:
         with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def require_output(path: Path, *, inputs: Sequence[Path] = ()) -> None:
+    """Check, before anything takes long, that `path` can be written and is none of the `inputs`.
+
+    Raises InputError and OSError naming `path`.
+    """
+    target = output_target(path)
+    for file in inputs:
+        if os.path.exists(target) and os.path.exists(file) and os.path.samefile(target, file):
+            raise InputError(f"{path}: expected another file than the input {file}")
+    temporary = temporary_name(target)
+    try:
+        temporary.touch()
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from None
+    finally:
+        with contextlib.suppress(OSError):
             temporary.unlink()
 
 

@@ -6,6 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sim.trace.errors import printable
+
 from ..compare import Comparison, PlaceFigures, Tally
 from ..ledger import Statistics
 from .document import by_check, by_source, ratio, unchecked
@@ -37,7 +39,7 @@ def print_comparison(comparison: Comparison, target: Console) -> None:
     """The table, and a line for each fault."""
     target.print(comparison_table(comparison))
     for failure in comparison.failures:
-        target.print(Text(failure, style="bold red"), soft_wrap=True)
+        target.print(Text(printable(failure), style="bold red"), soft_wrap=True)
 
 
 class _Rows:
@@ -117,7 +119,7 @@ def _verdicts(rows: _Rows, comparison: Comparison) -> None:
     reasons = unchecked(comparison.files)
     rows.add("unchecked events", "all", f"{reasons.total():,}", f"{reasons.total():,}")
     for reason, count in reasons.most_common():
-        rows.add("unchecked events", reason, f"{count:,}", f"{count:,}")
+        rows.add("unchecked events", printable(reason), f"{count:,}", f"{count:,}")
     near, far = comparison.near, comparison.far
     controlled = ", ".join(control.check for control in comparison.controls)
     found = "found wrong" if controlled else "-"

@@ -124,10 +124,13 @@ class Channel(wiring.Component):
 
         near = [getattr(self, kind) for kind in self.kinds]
         if two:
-            # The kind sent last waits when both could be sent.
+            # The kind sent last waits when both could be sent. An empty channel forgets which that was: what
+            # follows must not depend on what was before.
             last_second = Signal()
             with m.If(accepted):
                 m.d.sync += last_second.eq(sent_second)
+            with m.Elif(self.idle):
+                m.d.sync += last_second.eq(0)
             m.d.comb += [
                 near[0].ready.eq(rooms[0] & (last_second | ~(near[1].valid & rooms[1]))),
                 near[1].ready.eq(rooms[1] & (~last_second | ~(near[0].valid & rooms[0]))),

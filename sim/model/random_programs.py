@@ -18,7 +18,14 @@ from hdl.walker.isa import AKind, BKind, Exit, ExitKind, Instruction, Op, Pointe
 
 from .interpreter import Memory, WalkResult, run_walk
 
-__all__ = ["RandomCase", "RandomWalk", "expected_results", "random_case", "random_instruction"]
+__all__ = [
+    "RandomCase",
+    "RandomWalk",
+    "expected_results",
+    "random_case",
+    "random_instruction",
+    "random_record",
+]
 
 _WORD_MAX = 0xFFFFFFFF
 #: Record words that hold pointers most of the time.
@@ -70,7 +77,7 @@ def random_case(seed: int, *, walks: int = 16, region_atoms: int = 12, poison: f
         base = 1 + index * region_atoms
         region = range(base, base + region_atoms)
         for address in region:
-            memory[address] = _record(rng, region)
+            memory[address] = random_record(rng, region)
         launches.append(_launch(rng, region, last=index == walks - 1))
     poisoned = frozenset(address for address in memory if rng.random() < poison)
     return RandomCase(
@@ -185,7 +192,7 @@ def _pointer(rng: random.Random, region: Sequence[int]) -> int:
     return rng.choice(region)
 
 
-def _record(rng: random.Random, region: Sequence[int]) -> tuple[int, ...]:
+def random_record(rng: random.Random, region: Sequence[int]) -> tuple[int, ...]:
     """Links, a score of few values, a status word with a small low part, and two words of any bits."""
     return tuple(
         _pointer(rng, region)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-__all__ = ["FieldError", "TraceError", "shorten"]
+__all__ = ["FieldError", "TraceError", "printable", "shorten"]
 
 #: Longest value that a message shows.
 _SHOWN_CHARACTERS = 60
+
+
+def printable(text: str) -> str:
+    """`text` on one line that steers no terminal: line ends are spaces, the unprintable is escaped."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in " ".join(text.splitlines())
+    )
 
 
 def shorten(value: object) -> str:
@@ -51,4 +59,4 @@ class TraceError(ValueError):
         where = f"line {self.location}" if isinstance(self.location, int) else self.location
         parts = [self.file, *([where] if where else []), self.field]
         text = ": ".join(parts) + f": expected {self.expected}, found {self.shown}"
-        return " ".join(text.splitlines())
+        return printable(text)

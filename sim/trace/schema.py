@@ -13,6 +13,7 @@ from typing import IO
 from .codec import decode_line, encode_line
 from .errors import FieldError, TraceError
 from .events import Begin, End, Event, Node
+from .output import output_target, temporary_name
 from .validator import Validator
 
 __all__ = ["Trace", "TraceError", "TraceWriter", "read_traces", "write_traces"]
@@ -83,12 +84,14 @@ class TraceWriter:
     """A trace file being written: a context manager that leaves the whole file behind, or none.
 
     Events are checked as they come and go to a temporary file beside `path`; leaving the block without an
-    exception gives it its name. An exception, or a trace without `end`, removes it.
+    exception gives it its name. An exception, or a trace without `end`, removes it. Raises OSError if `path`
+    can be no file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
+        self._target = output_target(path)
+        self._temporary = temporary_name(self._target)
         self._file: IO[str] | None = None
         self._validator = Validator()
         self._line = 0
@@ -126,7 +129,7 @@ class TraceWriter:
             self._file.close()
             if kind is None:
                 self._validator.finish()
-                os.replace(self._temporary, self.path)
+                os.replace(self._temporary, self._target)
         except FieldError as fault:
             raise TraceError.at(self.path, self._line + 1, fault) from None
         finally:

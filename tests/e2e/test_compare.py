@@ -18,6 +18,7 @@ from firmware_py.paths import CONTROLLER_CYCLES, device_cycles, far_path, path_p
 from firmware_py.transport.inprocess import InProcessTransport
 from hdl.layouts import RowClass
 from sim.compiled import CompiledModel
+from tests.compare_schema import require_schema
 from tests.sim.trace.samples import shared
 
 CONFIG = design_for("hbm2_2000")
@@ -74,6 +75,7 @@ def _clew(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
 
 def _require_consistent(document: dict[str, Any]) -> None:
     """What must hold of the counts of any good comparison; times are left alone."""
+    require_schema(document)
     traces, paths = document["traces"], document["paths"]
     walks = sum(entry["walks"] for entry in traces)
     for entry in traces:
@@ -117,13 +119,14 @@ def test_the_demonstration_is_right_near_and_far(
     assert sum(entry["walks"] for entry in document["traces"]) > 500
 
 
+@pytest.mark.parametrize("concurrent", [1, 7])
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_public_file_is_right_near_and_far(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, concurrent: int
 ) -> None:
     path, out = shared(name), tmp_path / "out.json"
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    assert _clew(monkeypatch, "compare", *files, "--json", out) == 0
+    assert _clew(monkeypatch, "compare", *files, "--json", out, "--concurrent", concurrent) == 0
     document = json.loads(out.read_text())
     _require_consistent(document)
     expected = {"tot_crosswords/infoss_dfs_prune.json": 703, "toolbench_dfsdt": 42}

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from firmware_py import cli
 from firmware_py.machine import Machine
 from hdl.config import named_config
 from hdl.registers import markdown
+from sim.trace.errors import printable
 from sim.trace.schema import write_traces
 
 from .fake_accelerator import FakeAccelerator
@@ -169,6 +172,93 @@ def test_a_folder_that_is_not_there_is_told_before_anything_runs(monkeypatch, ca
     assert fake.batches == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nonsense"], "No such command 'nonsense'"),
+        (["trace", "nonsense"], "No such command 'nonsense'"),
+        (["compare"], "Missing argument 'files'"),
+        (["compare", "f", "--nonsense"], "No such option: --nonsense"),
+        (["compare", "f", "--memory"], "Option '--memory' requires an argument"),
+        (["compare", "f", "--concurrent", "abc"], "Invalid value for '--concurrent'"),
+        (["compare", "f", "--concurrent", "1.5"], "Invalid value for '--concurrent'"),
+        (["registers", "extra"], "Got unexpected extra argument(s) (extra)"),
+        (["verilog"], "Missing option '-o' / '--out'"),
+    ],
+)
+def test_a_fault_of_usage_is_one_line_and_exit_status_two(monkeypatch, capsys, arguments, message):
+    status, text, errors = clew(monkeypatch, capsys, *arguments)
+    assert (status, text) == (2, "")
+    assert errors.startswith(f"clew: {message}") and errors.endswith(": see --help\n")
+    assert errors.count("\n") == 1
+
+
+def test_no_command_is_answered_with_help(monkeypatch, capsys):
+    status, text, errors = clew(monkeypatch, capsys)
+    assert (status, text) == (2, "") and errors.startswith("Usage: ") and "compare" in errors
+
+
+@pytest.mark.parametrize(
+    "out", ["", ".", "folder", "pipe", "t.jsonl", "same.jsonl", "t.jsonl/out.json", "x" * 300]
+)
+def test_a_document_that_cannot_be_written_is_told_before_anything_runs(
+    monkeypatch, capsys, fake, traces, tmp_path, out
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    os.link(traces, tmp_path / "same.jsonl")
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    content = traces.read_bytes()
+    for command in (("compare", traces), ("bench", traces, "--no-cocotb")):
+        status, text, errors = clew(monkeypatch, capsys, *command, "--json", out)
+        assert (status, text) == (2, "")
+        assert errors.startswith(f"clew: {out or '.'}: ") and errors.count("\n") == 1
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+    assert traces.read_bytes() == content and fake.batches == []
+
+
+def test_a_document_goes_where_a_link_points(monkeypatch, capsys, fake, traces, tmp_path):
+    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
+    assert clew(monkeypatch, capsys, "compare", traces, "--json", tmp_path / "link.json")[0] == 0
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "real.json").read_text())["schema"] == "clew.compare/1"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--far", "moon"], ["--concurrent", "17"], ["--layout", "x"], ["--json", "no/out.json"]]
+)
+def test_the_demonstration_searches_only_with_good_options(monkeypatch, capsys, tmp_path, arguments):
+    monkeypatch.chdir(tmp_path)
+    status, _, errors = clew(monkeypatch, capsys, "demo", "--out", "traces", *arguments)
+    assert status == 2 and errors.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["plain", "\ud800", "caf\u00e9 \u2248", "a\x1b[31m\nb"])
+def test_a_lying_trace_is_told_with_what_it_claims(monkeypatch, capsys, fake, tmp_path, name):
+    path, out = tmp_path / "lie.jsonl", tmp_path / "out.json"
+    lines = [
+        _begin(trace=name),
+        ROOT_NODE,
+        _event("node", id=1, parents=[0], depth=1),
+        _event("node", id=2, parents=[1], depth=2),
+        _event("expand", id=1, untried=1, untried_source="declared"),
+        _event("backtrack", **{"from": 2, "to": 0}, untried_source="declared"),
+        END,
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    status, text, errors = clew(monkeypatch, capsys, "compare", path, "--json", out)
+    assert (status, errors) == (1, "")
+    shown = printable(name)
+    assert text.splitlines()[-1] == (
+        f"far: 1 of 1 verdicts are wrong; the first: {path}: trace {shown}: event 4 (backtrack): "
+        "expected an end at node 0, found DONE at node 1 after 1 reads, r0 0x2; "
+        "the golden interpreter finds the same"
+    )
+    assert json.loads(out.read_text())["traces"][0]["verdicts_wrong"] == 1
+
+
 def test_registers_prints_the_page(monkeypatch, capsys, tmp_path):
     assert clew(monkeypatch, capsys, "registers") == (0, markdown(), "")
     page = tmp_path / "registers.md"
@@ -181,6 +271,51 @@ def test_an_unknown_configuration_is_refused(monkeypatch, capsys, tmp_path):
     assert status == 2
     assert errors.startswith("clew: unknown configuration 'huge': expected one of default, small, ")
     assert not (tmp_path / "v").exists()
+
+
+def _process(*arguments, **options):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)} | options.pop("env", {})
+    command = [sys.executable, "-m", "firmware_py.cli", *map(str, arguments)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, **options
+    )
+
+
+def test_a_file_name_that_no_encoding_has_is_escaped(traces, tmp_path):
+    path = traces.rename(tmp_path / os.fsdecode(b"caf\xe9.jsonl"))
+    run = _process("trace", "validate", path, tmp_path / os.fsdecode(b"\xff"))
+    text, errors = run.communicate(timeout=120)
+    assert run.returncode == 2
+    assert text.startswith(f"{tmp_path}/caf\\udce9.jsonl: clew, ")
+    assert errors == f"clew: {tmp_path}/\\udcff: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 128 + signal.SIGINT), (signal.SIGTERM, 128 + signal.SIGTERM)]
+)
+def test_a_signal_ends_an_import_quietly_and_leaves_nothing(tmp_path, number, status):
+    source = tmp_path / "large.jsonl"
+    nodes = (_event("node", id=index, parents=[0], depth=1) for index in range(1, 200_000))
+    source.write_text("\n".join([_begin(), ROOT_NODE, *nodes, END]) + "\n")
+    run = _process("trace", "import", source, "-o", tmp_path / "out.jsonl")
+    while not list(tmp_path.glob(".out.jsonl.*.part")) and run.poll() is None:
+        time.sleep(0.01)
+    run.send_signal(number)
+    text, errors = run.communicate(timeout=120)
+    assert (run.returncode, text, errors) == (status, "", "")
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_an_interrupt_while_modules_load_is_quiet(monkeypatch, capsys):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("builtins.__import__", interrupt)
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    monkeypatch.undo()
+    assert caught.value.code == 130
+    assert capsys.readouterr() == ("", "")
 
 
 def test_the_command_runs_as_a_process_and_shows_no_traceback(tmp_path):

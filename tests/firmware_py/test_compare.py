@@ -16,10 +16,12 @@ from firmware_py.paths import far_path
 from firmware_py.programs import default_image
 from firmware_py.report.document import document, write_document
 from firmware_py.report.table import comparison_table, print_comparison
+from firmware_py.walks import Answer
 from hdl.config import named_config
 from hdl.layouts import WalkStatus
 from hdl.memory import timing
 from sim.trace.errors import TraceError
+from tests.compare_schema import require_schema
 
 from .fake_accelerator import CROSSING_CYCLES, HOP_CYCLES, FakeAccelerator
 from .test_replay import beam, depth_first, node, trace
@@ -51,6 +53,7 @@ def comparison(*traces, fake=None, concurrent=1, far="v100_hbm2", files=None, **
 def test_the_document_has_the_keys_of_its_schema():
     result = document(comparison(depth_first(), beam()))
     assert json.loads(json.dumps(result, allow_nan=False)) == result
+    require_schema(result)
     assert result["schema"] == "clew.compare/1"
     assert result["memory"] == "hbm2_2000" and result["clock_ns"] == 1.0 and result["concurrent"] == 1
     (entry,) = result["traces"]
@@ -115,6 +118,7 @@ def test_verdicts_are_counted_by_file():
 
 def test_traces_without_a_walk_give_empty_figures():
     result = document(comparison(trace(node(0))))
+    require_schema(result)
     near = result["paths"]["near"]
     assert near["walk_ns"]["count"] == 0 and near["walk_ns"]["mean"] is None
     assert near["bound_ns"]["mean"] is None and near["ratio_to_bound"] is None
@@ -137,6 +141,11 @@ def test_a_wrong_verdict_is_a_failure_that_names_file_trace_and_event():
         "near: 1 of 2 walks differ from the golden interpreter; the first: f.jsonl"
     )
     assert differ == "near and far verdicts differ: expected the same in both places"
+
+
+def test_a_status_that_no_walk_has_is_shown_as_its_number():
+    answer = Answer(status=9, code=0, value=0, registers=(0, 0, 0), hops=1, yields=())
+    assert answer.describe(hex) == "status 9 at 0x0 after 1 reads, r0 0x0"
 
 
 def test_a_lying_trace_is_wrong_in_both_places_but_golden():

@@ -70,6 +70,14 @@ class Bench:
             simulator.add_testbench(partial(self._walker, place), background=True)
         simulator.add_testbench(self._memory, background=True)
         simulator.add_testbench(self._mover, background=True)
+        for stream in (
+            self.dut.scratchpad.request,
+            self.dut.near_launch,
+            self.dut.far_launch,
+            self.dut.memory.request,
+            self.dut.copy,
+        ):
+            simulator.add_testbench(partial(self._stands, stream), background=True)
         simulator.add_testbench(self._main)
         simulator.run()
         return self
@@ -111,6 +119,14 @@ class Bench:
         self.result = {
             name: ctx.get(getattr(control, name)) for name in ("error", "completion_count", "batch_cycles")
         }
+
+    async def _stands(self, stream, ctx):
+        """What is offered stays as it is until it is taken."""
+        offered = None
+        while True:
+            *_, valid, ready, payload = await ctx.tick().sample(stream.valid, stream.ready, stream.payload)
+            assert offered is None or (valid and payload == offered), f"{offered} was taken back"
+            offered = payload if valid and not ready else None
 
     async def _scratchpad(self, ctx):
         port = self.dut.scratchpad
@@ -287,6 +303,15 @@ def test_a_write_or_copy_that_fails_is_an_error_of_its_batch():
     assert Bench(write(address=1, data=data), write_status=MemoryStatus.OUT_OF_RANGE).run().result["error"]
     bench = Bench(copy(to_memory=1, memory_address=5, scratchpad_address=6, count=9), copy_failed=True).run()
     assert bench.result["error"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_failure_waits_for_an_offered_launch(seed):
+    """The ring overflows while launches wait; what was offered is taken, and all of it is answered."""
+    commands = [atom for context in range(12) for atom in walk(context=context, far=bool(context % 3))]
+    bench = Bench(commands, seed=seed, completion_size=1, walk_latency=(5, 9)).run()
+    assert bench.result["error"] == 1 and bench.result["completion_count"] == 1
+    assert 1 < len(bench.seen("near") + bench.seen("far")) < 12
 
 
 def test_a_full_completion_ring_is_an_error_and_overwrites_nothing():

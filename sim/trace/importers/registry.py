@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -82,7 +84,8 @@ class ImportedTraces(Iterator[Trace]):
         self._traces = self._read()
 
     def __next__(self) -> Trace:
-        return next(self._traces)
+        with _named(self._path):
+            return next(self._traces)
 
     def _read(self) -> Iterator[Trace]:
         validator = Validator()
@@ -100,6 +103,17 @@ class ImportedTraces(Iterator[Trace]):
             yield Trace(begin=begin, events=events[1:-1], end=end, file=str(self._path), index=index)
         if index < 0:
             raise TraceError(self._path, None, "records", "at least one problem", "none")
+
+
+@contextlib.contextmanager
+def _named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Within the block an OSError that names no file, as one of a read, names `path`."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 _importers: dict[str, Importer] = {}
@@ -120,7 +134,11 @@ def importers() -> tuple[Importer, ...]:
 
 def detect(path: str | os.PathLike[str]) -> Importer:
     """The importer for a file, from what it contains. Raises TraceError if there is none, or OSError."""
-    with open(path, "rb") as file:
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        # It is read more than once.
+        raise TraceError(path, None, "content", "a regular file", "a pipe or a device")
+    with _named(path), open(path, "rb") as file:
         head = file.read(HEAD_BYTES).decode("utf-8", "replace")
     if not head.strip():
         raise TraceError(path, None, "content", "a trace", "an empty file")

@@ -117,8 +117,9 @@ class _ArrayReader:
             try:
                 value, end = self._decoder.raw_decode(self._text, self._position)
             except (ValueError, RecursionError) as error:
+                text = self._text  # what the error's position counts in
                 if isinstance(error, UnicodeDecodeError | RecursionError) or not self._refill():
-                    raise _parse_error(error, self._text) from None
+                    raise _parse_error(error, text) from None
                 # Doubling keeps the work linear when an element is much larger than a chunk.
                 self._chunk *= 2
                 continue
@@ -135,18 +136,20 @@ def array_records(path: Path) -> Iterator[tuple[int, Any]]:
             if reader.peek() != "[":
                 raise FieldError("JSON", "a list", shorten(reader.peek()))
             reader.skip()
-            if reader.peek() == "]":
-                return
-            while True:
+            following = reader.peek()
+            while following != "]":
                 yield index, reader.value()
                 index += 1
                 following = reader.peek()
                 if following == "]":
-                    return
+                    break
                 if following != ",":
                     found = shorten(following) if following else "the end of the file: it is cut off"
                     raise FieldError("JSON", "`,` or `]` after a record", found)
                 reader.skip()
+            reader.skip()
+            if following := reader.peek():
+                raise FieldError("JSON", "the end of the file after the list", shorten(following))
         except FieldError as error:
             raise TraceError.at(path, f"record {index}", error) from None
         except UnicodeDecodeError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -363,6 +364,43 @@ def test_cut_files_are_named(kind: str, tmp_path: Path) -> None:
             rf"{re.escape(str(path))}: (record|line) \d+: JSON: expected a (complete )?value", text
         )
         assert "the end of the file" in text
+
+
+@pytest.mark.parametrize("kind", ["tot_game24", "tot_crosswords"])
+def test_text_after_the_list_is_named(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "more"
+    path.write_bytes(shared(SAMPLES[kind]).read_bytes().rstrip() + b"\n{}")
+    with pytest.raises(TraceError) as caught:
+        list(import_file(path))
+    assert str(caught.value).endswith("JSON: expected the end of the file after the list, found '{'")
+
+
+@pytest.mark.parametrize("kind", ["tot_game24", "tot_crosswords"])
+def test_a_fault_within_a_record_is_shown_where_it_is(kind: str, tmp_path: Path) -> None:
+    whole = shared(SAMPLES[kind]).read_bytes()
+    path = tmp_path / "spoilt"
+    place = whole.index(b", ", len(whole) // 2)
+    path.write_bytes(whole[:place] + b"; here" + whole[place + 2 :])
+    with pytest.raises(TraceError) as caught:
+        list(import_file(path))
+    text = str(caught.value)
+    assert "; here" in text and "the end of the file" not in text
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(TraceError, match="content: expected a regular file, found a pipe or a device"):
+        import_file(path)
+
+
+def test_a_read_that_fails_names_the_file() -> None:
+    path = Path("/proc/self/mem")
+    if not path.exists():
+        pytest.skip("no file here whose reads fail")
+    with pytest.raises(OSError) as caught:
+        import_file(path)
+    assert caught.value.filename == str(path)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -541,6 +542,27 @@ def test_a_missing_folder_is_named_by_the_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         write_traces(path, [short_trace()])
     assert caught.value.filename == str(path)
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "empty name"])
+def test_what_is_no_file_is_not_replaced(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "out"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    before = list(tmp_path.iterdir())
+    with pytest.raises(OSError, match=r"expected a (regular )?file") as caught:
+        write_traces("" if kind == "empty name" else path, [short_trace()])
+    assert caught.value.filename == ("." if kind == "empty name" else str(path))
+    assert list(tmp_path.iterdir()) == before and not path.is_file()
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "real")
+    write_traces(link, [short_trace()])
+    assert link.is_symlink() and (tmp_path / "real").is_file()
 
 
 def test_a_score_that_is_no_number_is_not_written(tmp_path: Path) -> None:

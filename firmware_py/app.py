@@ -1,0 +1,201 @@
+"""The commands of `clew` and their options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hdl.config import CONFIGS
+
+from .errors import InputError
+from .trace_cli import app as trace_app
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="clew",
+    help="A backtracking walker next to an HBM-like memory, in RTL, measured on reasoning traces.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(trace_app, name="trace", help="Import, describe and check traces.")
+
+Memory = Annotated[str, typer.Option(help="Memory preset: a name, or a file FILE.toml.")]
+Far = Annotated[str, typer.Option(help="Far path: a published latency of data/off_chip_paths.csv.")]
+Concurrent = Annotated[int, typer.Option(help="Searches replayed at a time, each in a context of its own.")]
+LayoutName = Annotated[str, typer.Option("--layout", help="Where nodes lie in memory.")]
+Json = Annotated[Path | None, typer.Option("--json", help="Write the comparison here, as JSON.")]
+
+
+@app.command()
+def compare(
+    files: Annotated[list[Path], typer.Argument(help="Trace files of any known kind.")],
+    memory: Memory = "hbm2_2000",
+    far: Far = "v100_hbm2",
+    concurrent: Concurrent = 1,
+    layout: LayoutName = "creation",
+    json: Json = None,
+) -> None:
+    """Replay traces near and far and compare. Exit status 1: a verdict was wrong or a rule broken."""
+    from .report.document import require_output
+
+    if json is not None:
+        require_output(json, inputs=files)
+    _compare(lambda: files, memory=memory, far=far, concurrent=concurrent, layout=layout, json=json)
+
+
+@app.command()
+def demo(
+    memory: Memory = "hbm2_2000",
+    far: Far = "v100_hbm2",
+    concurrent: Concurrent = 1,
+    layout: LayoutName = "creation",
+    json: Json = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the traces; else one beside the kept builds.")
+    ] = None,
+) -> None:
+    """Run the project's own searches, then compare their traces."""
+    from sim.trace.searches import demonstration_traces
+    from sim.verilator import cache_folder
+
+    from .report.document import require_output
+
+    if json is not None:
+        require_output(json)
+    _compare(
+        lambda: demonstration_traces(out or cache_folder() / "demo"),
+        memory=memory,
+        far=far,
+        concurrent=concurrent,
+        layout=layout,
+        json=json,
+    )
+
+
+@app.command()
+def verilog(
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for clew.v and clew.json.")],
+    config: Annotated[str, typer.Option(help=f"One of {', '.join(CONFIGS)}.")] = "default",
+) -> None:
+    """Write the design as Verilog, with a JSON side-car that describes it."""
+    from hdl.generate import write_design
+
+    if config not in CONFIGS:
+        raise InputError(f"unknown configuration {config!r}: expected one of {', '.join(CONFIGS)}")
+    for path in write_design(config, out):
+        typer.echo(path)
+
+
+@app.command()
+def registers(
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="File; else standard output.")] = None,
+) -> None:
+    """Write the register map as a Markdown page."""
+    from hdl.registers import markdown
+
+    _page(markdown(), out)
+
+
+@app.command()
+def instructions(
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="File; else standard output.")] = None,
+) -> None:
+    """Write the walker's instruction set as a Markdown page."""
+    from hdl.walker.isa_page import markdown
+
+    _page(markdown(), out)
+
+
+@app.command()
+def timing(
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="File; else standard output.")] = None,
+) -> None:
+    """Write the memory presets and their timing table as a Markdown page."""
+    from hdl.memory.timing_page import markdown
+
+    _page(markdown(), out)
+
+
+@app.command()
+def bench(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Trace files that must replay without a fault.")
+    ] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="Write the figures here.")] = None,
+    cocotb: Annotated[bool, typer.Option(help="Measure the speed of cocotb as well.")] = True,
+) -> None:
+    """Measure the figures that the design must reach. Exit status 1: one was missed."""
+    from .bench import figures, figures_document, print_figures
+    from .progress import Reporter
+    from .report.document import require_output, write_document
+    from .report.table import console
+
+    if json is not None:
+        require_output(json, inputs=files or [])
+    with Reporter() as reporter:
+        measured = figures(files or [], announce=reporter.announce, with_cocotb=cocotb)
+    if json is not None:
+        write_document(json, figures_document(measured))
+    print_figures(measured, console())
+    if not all(figure.reached for figure in measured):
+        raise typer.Exit(1)
+
+
+def _compare(
+    make_files: Callable[[], Sequence[Path]],
+    *,
+    memory: str,
+    far: str,
+    concurrent: int,
+    layout: str,
+    json: Path | None,
+) -> None:
+    """`make_files` gives the trace files; it is called when every option is known to be good."""
+    from .compare import compare as run_comparison
+    from .compare import design_for, read_files
+    from .image import layout_named
+    from .machine import compiled_machine
+    from .paths import far_path
+    from .plan import require_concurrent
+    from .programs import default_image
+    from .progress import Reporter
+    from .report.document import document, write_document
+    from .report.table import console, print_comparison
+
+    config = design_for(memory)
+    far_path(far, config)
+    policy = layout_named(layout)
+    require_concurrent(concurrent, contexts=config.walker.contexts)
+    traces = read_files(make_files())
+    with Reporter() as reporter:
+        comparison = run_comparison(
+            traces,
+            config=config,
+            far=far,
+            concurrent=concurrent,
+            program=default_image(),
+            layout=policy,
+            open_machine=compiled_machine,
+            announce=reporter.announce,
+            progress=reporter.advance,
+        )
+    if json is not None:
+        write_document(json, document(comparison))
+    print_comparison(comparison, console())
+    if comparison.failures:
+        raise typer.Exit(1)
+
+
+def _page(text: str, out: Path | None) -> None:
+    from .report.document import write_text
+
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_text(out, text)
