@@ -246,7 +246,7 @@ def test_a_memory_may_be_a_file(tmp_path):
     )
     design = design_for(str(file))
     assert (design.memory.timing.name, design.memory.timing.row_hit) == ("mine", 17)
-    with pytest.raises(InputError, match="was measured on hbm2_2000: expected a preset of mine"):
+    with pytest.raises(InputError, match="was measured on hbm2_2000: expected one that fits mine"):
         far_path("v100_hbm2", design)
     assert far_path("cxl_memory", design).isolated_cycles == 250
 
