@@ -79,7 +79,7 @@ def test_a_wrong_verdict_is_exit_status_one_with_a_line_and_a_document(
         (["--memory", "sram"], "unknown memory preset 'sram': expected one of hbm2_2000"),
         (["--far", "moon"], "unknown far preset 'moon': expected one of seed_conventional, v100_hbm2"),
         (["--far", "u280_hbm_axi_hit"], "was measured beside the memory"),
-        (["--far", "gh200_hbm3"], "was measured on hbm3_6400: expected a preset of hbm2_2000"),
+        (["--far", "gh200_hbm3"], "was measured on hbm3_6400: expected one that fits hbm2_2000"),
         (["--concurrent", "17"], "--concurrent is 17: expected 1 to 16"),
         (["--concurrent", "0"], "--concurrent is 0: expected 1 to 16"),
         (["--layout", "spiral"], "unknown layout 'spiral': expected one of creation"),
