@@ -50,3 +50,19 @@ def test_every_refresh_meets_its_deadline_however_long_it_is_held_up() -> None:
         assert len(cycles) == 2
         for number, cycle in enumerate(cycles, 1):
             assert number * interval - dut.lead <= cycle <= number * interval, (number, cycle)
+
+
+def test_a_restart_is_done_when_every_counter_has_run_out() -> None:
+    dut = Refresher(CONFIG, commands=CONTROLLER_COMMANDS)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(dut.restart, 1)
+        ctx.set(dut.precharge_all, (1 << CONFIG.organisation.pseudo_channels) - 1)
+        for signal in (dut.quiet, dut.settled):
+            await ctx.tick().repeat(20)
+            assert not ctx.get(dut.restarted), signal.name
+            ctx.set(signal, 1)
+        await ctx.tick().repeat(20)
+        assert ctx.get(dut.restarted)
+
+    run(dut, bench)
