@@ -314,6 +314,54 @@ def test_a_failure_waits_for_an_offered_launch(seed):
     assert 1 < len(bench.seen("near") + bench.seen("far")) < 12
 
 
+def test_which_verdict_goes_first_does_not_depend_on_the_batch_before():
+    """A near and a far verdict come in one cycle, after a batch whose last verdict was of either place."""
+
+    def order(*, far_before):
+        bench = Bench([])
+        dut, control = bench.dut, bench.dut.control
+        verdicts = {"near": dut.near_verdict, "far": dut.far_verdict}
+        both = [*walk(context=0, address=1), *walk(context=0, address=2, far=True)]
+        accepted = []
+
+        async def batches(ctx):
+            ctx.set(control.completion_base, COMPLETION_BASE)
+            ctx.set(control.completion_size, 64)
+            for signal in (dut.quiescent, dut.restarted, dut.near_launch.ready, dut.far_launch.ready):
+                ctx.set(signal, 1)
+            ctx.set(dut.copy_idle, 1)
+            for commands in (walk(context=0, far=far_before), both):
+                bench.atoms = dict(enumerate(commands))
+                ctx.set(control.command_count, len(commands))
+                ctx.set(control.start, 1)
+                await ctx.tick()
+                ctx.set(control.start, 0)
+                await ctx.tick().repeat(100)  # every walk is launched
+                accepted.clear()
+                places = ["near", "far"] if commands is both else ["far" if far_before else "near"]
+                for place in places:
+                    ctx.set(verdicts[place].payload.kind, VerdictKind.DONE)
+                    ctx.set(verdicts[place].valid, 1)
+                for _ in range(100):
+                    *_, near, far = await ctx.tick().sample(dut.near_verdict.ready, dut.far_verdict.ready)
+                    for place, taken in (("near", near), ("far", far)):
+                        if taken and ctx.get(verdicts[place].valid):
+                            ctx.set(verdicts[place].valid, 0)
+                            accepted.append(place)
+                assert ctx.get(control.completion_count) == len(commands)
+                assert not ctx.get(control.busy)
+
+        simulator = Simulator(dut)
+        simulator.add_clock(1e-9)
+        simulator.add_testbench(bench._scratchpad, background=True)
+        simulator.add_testbench(batches)
+        simulator.run()
+        return accepted
+
+    assert sorted(order(far_before=False)) == ["far", "near"]
+    assert order(far_before=False) == order(far_before=True)
+
+
 def test_a_full_completion_ring_is_an_error_and_overwrites_nothing():
     bench = Bench([*walk(context=0), *walk(context=1), *walk(context=2)], completion_size=2).run()
     assert bench.result["error"] == 1 and bench.result["completion_count"] == 2

@@ -338,6 +338,33 @@ def test_two_kinds_that_wait_take_turns(first: str, second: str) -> None:
     assert all(name != after for (_, name), (_, after) in itertools.pairwise(order))
 
 
+def test_which_kind_goes_first_does_not_depend_on_what_an_empty_channel_carried() -> None:
+    first_ready: list[tuple[int, int]] = []
+
+    def after(*names: str) -> None:
+        channel = Channel({"one": 8, "other": 8}, credits=2, latency_bits=4)
+        ports = {"one": channel.one, "other": channel.other}
+
+        async def bench(ctx: Any) -> None:
+            for signal in (channel.far_one.ready, channel.far_other.ready):
+                ctx.set(signal, 1)
+            for cycles_of_it in (channel.one_cycles, channel.other_cycles):
+                ctx.set(cycles_of_it, 1)
+            for name in names:
+                await put(ctx, ports[name], 1)
+            await ctx.tick().repeat(10)
+            assert ctx.get(channel.idle)
+            for port in ports.values():
+                ctx.set(port.valid, 1)
+            first_ready.append((ctx.get(channel.one.ready), ctx.get(channel.other.ready)))
+
+        run(channel, bench)
+
+    for names in ([], ["one"], ["other"], ["one", "other"], ["other", "one"]):
+        after(*names)
+    assert set(first_ready) in ({(1, 0)}, {(0, 1)})
+
+
 def test_saturated_bulk_channel_does_not_delay_a_walk() -> None:
     dut = link()
     entered: list[tuple[int, int]] = []

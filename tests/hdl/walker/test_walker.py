@@ -699,16 +699,28 @@ def test_verdicts_under_back_pressure(stages: int) -> None:
     assert len(harness.verdicts) == 48
 
 
-def test_a_batch_does_not_depend_on_what_ran_before() -> None:
-    """The round robins begin anew when the walker is idle."""
+@pytest.mark.parametrize("stalled", ["nothing", "requests", "verdicts"])
+def test_a_batch_does_not_depend_on_what_ran_before(stalled: str) -> None:
+    """The round robins begin anew when the walker is idle: of instructions, of what was put off, of verdicts.
+
+    The latter two choose only where several contexts wait for a neighbour that stalls.
+    """
+
+    def flows(cycle: int) -> bool:
+        return not (cycle < 60 or 400 <= cycle < 500)
 
     def batch(before: int) -> list[tuple[int, int]]:
         harness = Harness(contexts=4, program=LIST, memory=chain(1, 2, 3, 4) | chain(50))
+        if stalled == "requests":
+            harness.request_ready = flows
+        elif stalled == "verdicts":
+            harness.verdict_ready = flows
         for context in range(before):
             harness.launch(context, 50)
         for context in range(4):
             harness.launch(context, 1, at=400, tag=1)
         harness.run()
+        assert all(verdict.cycle < 400 for verdict in harness.verdicts if not verdict.tag)
         return [(verdict.context, verdict.first) for verdict in harness.verdicts if verdict.tag]
 
-    assert batch(0) == batch(1) == batch(3)
+    assert batch(0) == batch(1) == batch(2) == batch(3)
