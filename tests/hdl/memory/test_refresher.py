@@ -19,7 +19,10 @@ CONFIG = MemoryConfig()
 def test_every_refresh_meets_its_deadline_however_long_it_is_held_up() -> None:
     dut = Refresher(CONFIG, commands=CONTROLLER_COMMANDS)
     table = waits(CONFIG.timing, CONTROLLER_COMMANDS)
-    to_close = max(wait.cycles for wait in table if wait.after is Command.PREA)
+    # The refresh before is long over: its tRFC does not hold this one up.
+    to_close = max(
+        wait.cycles for wait in table if wait.after is Command.PREA and wait.before is not Command.REFAB
+    )
     to_refresh = max(
         wait.cycles for wait in table if (wait.before, wait.after) == (Command.PREA, Command.REFAB)
     )
