@@ -49,10 +49,16 @@ def test_text_depends_on_the_design_alone(small: Path, tmp_path: Path) -> None:
     assert ".py" not in text
 
 
-def test_lint_is_clean_with_the_named_waivers(small: Path) -> None:
+@pytest.mark.parametrize("config", ["small", "default"])
+def test_lint_is_clean_with_the_named_waivers(config: str, small: Path, tmp_path: Path) -> None:
+    """Both designs that synthesize; the others are linted whenever they are built."""
+    folder = small
+    if config != "small":
+        folder = tmp_path
+        write_design(config, folder)
     run_tool(
-        ["verilator", "--lint-only", "-Wall", "--top-module", "clew", str(WAIVERS), str(small / "clew.v")],
-        folder=small,
+        ["verilator", "--lint-only", "-Wall", "--top-module", "clew", str(WAIVERS), str(folder / "clew.v")],
+        folder=folder,
     )
 
 
