@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hdl.config import DesignConfig, named_config
-from hdl.layouts import RowClass
+from hdl.layouts import RefreshMode, RowClass
 from hdl.memory.address import AddressMap, Place
 from sim.compiled import CompiledModel, design_verilog
 from sim.model.bounds import isolated_bound
@@ -142,12 +142,12 @@ def isolated_loops(
     accelerator.load_program(program.words)
     accelerator.configure_context(0, base=1, limit=accelerator.memory_atoms, writable=False)
     accelerator.set_link(latency_up=far.latency_up, latency_down=far.latency_down)
-    accelerator.set_refresh(False)
+    accelerator.set_refresh(RefreshMode.NONE)
     model.clear_logs()
     accelerator.run_batch(
         commands.walk(place=place, entry=program.entries["climb"], context=0, address=chain[0])
     )
-    accelerator.set_refresh(True)
+    accelerator.set_refresh(RefreshMode.ALL_BANK)
     found = _loops_of(model, place)
     assert found.address.tolist() == chain, found
     return dict(zip(finds, found.cycles.tolist()[: len(finds)], strict=True))

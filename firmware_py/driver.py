@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hdl.layouts import RefreshMode
 from hdl.registers import (
     ID_VALUE,
     MEMORY_WINDOW,
@@ -117,9 +118,9 @@ class Accelerator:
                 raise ValueError(f"{name} is {value}: expected 16 bits")
             self.write_register(name, value)
 
-    def set_refresh(self, enable: bool) -> None:
-        """Turns the memory's refresh on or off."""
-        self.write_register("REFRESH_ENABLE", int(enable))
+    def set_refresh(self, mode: RefreshMode) -> None:
+        """How the memory is refreshed from the next batch on; all-bank at first."""
+        self.write_register("REFRESH", mode.value)
 
     # -- Memory --
 

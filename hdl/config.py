@@ -110,6 +110,13 @@ class ControllerConfig:
     """Row hits that may pass an older request of the same bank."""
     age_cap: int = 512
     """Cycles after which a waiting request goes before every younger one."""
+    page_policy: str = "adaptive"
+    """When a row is closed: `open` only for another row, `closed` by auto-precharge once no hit is queued,
+    `adaptive` as the bank's last rows would have wanted it."""
+    refresh_postpone: int = 8
+    """Intervals of refresh that may be owed while walks wait; JEDEC lets eight be postponed."""
+    ecc: bool = False
+    """SECDED over each 64 bits; a read takes one cycle more."""
     response_slots: int = 32
     """Responses that may wait for their taker; a read issues only with one reserved."""
 
@@ -138,6 +145,15 @@ class ControllerConfig:
             "a power of two from 64",
         )
         _require(
+            self.page_policy in ("open", "closed", "adaptive"),
+            "controller.page_policy",
+            self.page_policy,
+            "open, closed or adaptive",
+        )
+        _require(
+            0 <= self.refresh_postpone <= 8, "controller.refresh_postpone", self.refresh_postpone, "0 to 8"
+        )
+        _require(
             _power_of_two(self.response_slots) and self.response_slots >= 8,
             "controller.response_slots",
             self.response_slots,
@@ -151,6 +167,8 @@ class MemoryConfig:
 
     preset: str = "hbm2_2000"
     """The name of one of `PRESETS`, or a file of the same format that ends in .toml."""
+    channels: int = 1
+    """Channels of the stack, each with its own controller, device and near walker; 1 to 16."""
     rows: int | None = None
     """Rows of a bank when smaller than the preset's (unit tests, FPGA emulator)."""
     columns: int | None = None
@@ -171,6 +189,12 @@ class MemoryConfig:
                     value,
                     f"a power of two from 2 to the preset's {getattr(base, name)}",
                 )
+        _require(
+            _power_of_two(self.channels) and self.channels <= 16,
+            "memory.channels",
+            self.channels,
+            "a power of two up to 16",
+        )
         _require(self.storage in ("array", "dpi"), "memory.storage", self.storage, "array or dpi")
         _require(
             sorted(self.address_map) == sorted(("pseudo_channel", "bank_group", "column", "bank", "row")),

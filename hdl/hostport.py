@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from .config import DesignConfig
 from .fabric.axi import AxiLite, AxiLiteSubordinate
-from .layouts import ContextWrite, MemoryPort, MemoryStatus, ProgramWrite, ScratchpadPort, Source
+from .layouts import ContextWrite, MemoryPort, MemoryStatus, ProgramWrite, RefreshMode, ScratchpadPort, Source
 from .registers import (
     MEMORY_WINDOW,
     REGISTER_BY_NAME,
@@ -28,7 +28,7 @@ class HostSettings(wiring.Signature):
     -------
     latency_up, latency_down, bytes_per_cycle : Out(16)
         For the link.
-    refresh_enable : Out(1)
+    refresh : Out(RefreshMode)
     program_write : Out(ProgramWrite), context_write : Out(ContextWrite)
         To both walkers.
     clear_counters : Out(1)
@@ -40,7 +40,7 @@ class HostSettings(wiring.Signature):
                 "latency_up": Out(16),
                 "latency_down": Out(16),
                 "bytes_per_cycle": Out(16),
-                "refresh_enable": Out(1, init=1),
+                "refresh": Out(RefreshMode, init=RefreshMode.ALL_BANK),
                 "program_write": Out(ProgramWrite()),
                 "context_write": Out(ContextWrite()),
                 "clear_counters": Out(1),
@@ -123,7 +123,7 @@ class HostPort(wiring.Component):
             "LINK_LATENCY_UP": settings.latency_up,
             "LINK_LATENCY_DOWN": settings.latency_down,
             "LINK_BYTES_PER_CYCLE": settings.bytes_per_cycle,
-            "REFRESH_ENABLE": settings.refresh_enable,
+            "REFRESH": settings.refresh,
             "PROGRAM_INDEX": program_index,
             "PROGRAM_WORD0": program_low[0:32],
             "PROGRAM_WORD1": program_low[32:64],
@@ -179,7 +179,7 @@ class HostPort(wiring.Component):
             ("LINK_LATENCY_UP", settings.latency_up),
             ("LINK_LATENCY_DOWN", settings.latency_down),
             ("LINK_BYTES_PER_CYCLE", settings.bytes_per_cycle),
-            ("REFRESH_ENABLE", settings.refresh_enable),
+            ("REFRESH", settings.refresh),
             ("PROGRAM_INDEX", program_index),
             ("PROGRAM_WORD0", program_low[0:32]),
             ("PROGRAM_WORD1", program_low[32:64]),

@@ -23,6 +23,7 @@ __all__ = [
     "MemoryResponse",
     "MemoryStatus",
     "ProgramWrite",
+    "RefreshMode",
     "RowBus",
     "RowClass",
     "RowOp",
@@ -181,6 +182,16 @@ class RowOp(enum.Enum, shape=3):
     PRECHARGE_ALL = 3
     REFRESH_ALL = 4
     REFRESH_BANK = 5
+
+
+class RefreshMode(enum.Enum, shape=2):
+    """How a controller refreshes; it may change only while the controller is held in restart."""
+
+    NONE = 0
+    ALL_BANK = 1
+    """REFab to every pseudo channel once in tREFI."""
+    PER_BANK = 2
+    """REFpb to every bank once in tREFI, where the preset has tRFCpb; else as ALL_BANK."""
 
 
 class ColumnOp(enum.Enum, shape=3):

@@ -118,7 +118,7 @@ REGISTERS: tuple[Register, ...] = _registers(
     ("LINK_LATENCY_UP", "rw", "Cycles added to a message from the compute to the memory side.", 0),
     ("LINK_LATENCY_DOWN", "rw", "Cycles added to a message from the memory to the compute side.", 0),
     ("LINK_BYTES_PER_CYCLE", "rw", "Width of each link channel; 0: a message a cycle.", 0),
-    ("REFRESH_ENABLE", "rw", "Bit 0: refresh the memory.", 1),
+    ("REFRESH", "rw", "Refresh of the memory: 0 none, 1 all-bank, 2 per-bank. Taken at the next batch.", 1),
     ("PROGRAM_INDEX", "rw", "Instruction that PROGRAM_WORD3 writes.", 0),
     ("PROGRAM_WORD0", "rw", "Bits 31:0 of the instruction.", 0),
     ("PROGRAM_WORD1", "rw", "Bits 63:32.", 0),

@@ -11,7 +11,7 @@ from .fabric.axi import AxiLite
 from .fabric.link import Link
 from .fabric.merge import BulkMerge
 from .hostport import HostPort
-from .layouts import AccessMonitor, ColumnOp, HopMonitor, RowOp, Source
+from .layouts import AccessMonitor, ColumnOp, HopMonitor, RefreshMode, RowOp, Source
 from .memory.checker import Checker
 from .memory.controller import Controller
 from .memory.device import Device
@@ -132,7 +132,7 @@ class Clew(wiring.Component):
             link.latency_up.eq(settings.latency_up),
             link.latency_down.eq(settings.latency_down),
             link.bytes_per_cycle.eq(settings.bytes_per_cycle),
-            controller.refresh_enable.eq(settings.refresh_enable),
+            controller.refresh.eq(settings.refresh),
             controller.restart.eq(sequencer.restart),
             sequencer.restarted.eq(controller.restarted),
             sequencer.copy_idle.eq(mover.idle),
@@ -189,7 +189,7 @@ class Clew(wiring.Component):
                 checker.column.pseudo_channel.eq(controller.column.pseudo_channel),
                 checker.column.bank.eq(controller.column.bank),
                 checker.column.column.eq(controller.column.column),
-                checker.refresh_enable.eq(settings.refresh_enable & ~sequencer.restart),
+                checker.refresh_enable.eq((settings.refresh != RefreshMode.NONE) & ~sequencer.restart),
                 self.violation.eq(checker.violation),
                 self.violation_rule.eq(checker.rule),
                 counters.violation.eq(checker.violation),

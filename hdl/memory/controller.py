@@ -13,6 +13,7 @@ from ..layouts import (
     ColumnOp,
     MemoryPort,
     MemoryStatus,
+    RefreshMode,
     RowBus,
     RowClass,
     RowOp,
@@ -46,7 +47,7 @@ class Controller(wiring.Component):
     column : Out(ColumnBus())
     access : Out(AccessMonitor())
         The access whose column command is on the bus.
-    refresh_enable : In(1)
+    refresh : In(RefreshMode)
     restart : In(1)
         Accept nothing new, finish what is queued, close every row, stop refresh.
     restarted : Out(1)
@@ -62,7 +63,7 @@ class Controller(wiring.Component):
                 "row": Out(RowBus()),
                 "column": Out(ColumnBus()),
                 "access": Out(AccessMonitor()),
-                "refresh_enable": In(1),
+                "refresh": In(RefreshMode),
                 "restart": In(1),
                 "restarted": Out(1),
             }
@@ -136,7 +137,8 @@ class Controller(wiring.Component):
             scheduler.read.eq(timers.read),
             scheduler.write.eq(timers.write),
             scheduler.read_room.eq(responses.room),
-            scheduler.block.eq(refresher.block),
+            scheduler.block.eq(refresher.block.replicate(len(scheduler.block))),
+            scheduler.row_block.eq(refresher.block),
             # A restart waits for the writes.
             scheduler.drain.eq(write_buffer.drain | self.restart),
             scheduler.stalled.eq((stalled << stalled_unit)[: len(scheduler.stalled)]),
@@ -164,7 +166,7 @@ class Controller(wiring.Component):
 
         # -- Refresh and restart --
         m.d.comb += [
-            refresher.enable.eq(self.refresh_enable),
+            refresher.enable.eq(self.refresh != RefreshMode.NONE),
             refresher.restart.eq(self.restart),
             self.restarted.eq(refresher.restarted),
             refresher.quiet.eq(queues.empty & responses.empty & atomic.idle),

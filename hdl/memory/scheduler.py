@@ -41,8 +41,10 @@ class Scheduler(wiring.Component):
         The banks whose timing allows the command now.
     read_room : In(1)
         A response slot is free.
-    block : In(1)
-        Decide nothing: the refresher owns the buses.
+    block : In(units)
+        The banks that the refresher claims: decide nothing for them.
+    row_block : In(1)
+        The row bus is the refresher's in this cycle.
     drain : In(1)
         The write buffer wants to be drained.
     stalled : In(units)
@@ -68,7 +70,8 @@ class Scheduler(wiring.Component):
                 "read": vector,
                 "write": vector,
                 "read_room": In(1),
-                "block": In(1),
+                "block": vector,
+                "row_block": In(1),
                 "drain": In(1),
                 "stalled": vector,
                 "tick": Out(1),
@@ -187,8 +190,8 @@ class Scheduler(wiring.Component):
         old = self._any(m, "old", [candidates[s] & state.old[s] for s in each])
 
         # -- Column command --
-        read_ready = self.read & (self.read_room & ~self.block).replicate(units)
-        write_ready = self.write & (~self.block).replicate(units)
+        read_ready = self.read & ~self.block & self.read_room.replicate(units)
+        write_ready = self.write & ~self.block
         write_hit = self._any(m, "write_hit", [hits[s] & state.write[s] for s in each])
         # In its turn a bank's candidates all read or all write, but for strict banks out of turn.
         column = self._named(
@@ -214,7 +217,9 @@ class Scheduler(wiring.Component):
 
         # -- Row command: ACT before PRE, which needs the bus only once --
         wanted = self._named(
-            m, "row_wanted", reduce(or_, candidates) & ~any_hit & (~self.block).replicate(units)
+            m,
+            "row_wanted",
+            reduce(or_, candidates) & ~any_hit & ~self.block & (~self.row_block).replicate(units),
         )
         to_open = self._named(m, "to_open", wanted & ~state.open & self.activate)
         to_close = self._named(m, "to_close", wanted & state.open & self.precharge)

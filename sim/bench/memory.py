@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import DesignConfig
-from hdl.layouts import AccessMonitor, MemoryPort, RowBus
+from hdl.layouts import AccessMonitor, MemoryPort, RefreshMode, RowBus
 from hdl.memory.checker import RULE_WIDTH, Checker, ColumnMonitor
 from hdl.memory.controller import Controller
 from hdl.memory.device import Device
@@ -21,7 +21,8 @@ class MemorySubsystem(wiring.Component):
     Members
     -------
     memory : In(MemoryPort())
-    refresh_enable, restart : In(1)
+    refresh : In(RefreshMode)
+    restart : In(1)
     restarted : Out(1)
     access : Out(AccessMonitor())
     row : Out(RowBus()), column : Out(ColumnMonitor())
@@ -35,7 +36,7 @@ class MemorySubsystem(wiring.Component):
         super().__init__(
             {
                 "memory": In(MemoryPort()),
-                "refresh_enable": In(1),
+                "refresh": In(RefreshMode),
                 "restart": In(1),
                 "restarted": Out(1),
                 "access": Out(AccessMonitor()),
@@ -66,10 +67,10 @@ class MemorySubsystem(wiring.Component):
                 getattr(checker.column, name).eq(getattr(controller.column, name)),
             ]
         m.d.comb += [
-            controller.refresh_enable.eq(self.refresh_enable),
+            controller.refresh.eq(self.refresh),
             controller.restart.eq(self.restart),
             self.restarted.eq(controller.restarted),
-            checker.refresh_enable.eq(self.refresh_enable & ~self.restart),
+            checker.refresh_enable.eq((self.refresh != RefreshMode.NONE) & ~self.restart),
             self.violation.eq(checker.violation),
             self.violation_rule.eq(checker.rule),
         ]

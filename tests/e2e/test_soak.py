@@ -17,7 +17,7 @@ from firmware_py.driver import Accelerator
 from firmware_py.transport.base import TransportError
 from firmware_py.transport.inprocess import InProcessTransport
 from hdl.config import named_config
-from hdl.layouts import RowClass, RowOp
+from hdl.layouts import RefreshMode, RowClass, RowOp
 from hdl.registers import MEMORY_WINDOW, MEMORY_WINDOW_BYTES, SCRATCHPAD_WINDOW
 from sim.compiled import CompiledModel
 from sim.model.command_checker import ROW_BUS, check
@@ -185,7 +185,7 @@ def test_random_batches_leave_what_the_model_says(model: CompiledModel, seed: in
             bytes_per_cycle=chance.choice((0, 1, 7, 8, 64)),
         )
         refresh = bool(chance.getrandbits(1))
-        machine.accelerator.set_refresh(refresh)
+        machine.accelerator.set_refresh(RefreshMode.ALL_BANK if refresh else RefreshMode.NONE)
         base = chance.randrange(100)
         before = dict(soak.memory), dict(soak.pad)
         batch = soak.batch(error=error)

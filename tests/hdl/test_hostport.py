@@ -136,7 +136,7 @@ def test_constants_say_what_the_design_is():
 
 
 def test_every_register_resets_to_what_the_map_says_and_keeps_what_is_written():
-    widths = {"INTERRUPT_ENABLE": 1, "REFRESH_ENABLE": 1, "CONTEXT_WRITE": 1, "PROGRAM_INDEX": 6,
+    widths = {"INTERRUPT_ENABLE": 1, "REFRESH": 2, "CONTEXT_WRITE": 1, "PROGRAM_INDEX": 6,
               "CONTEXT_INDEX": 6} | {
         name: 16 for name in ("COMMAND_BASE", "COMMAND_COUNT", "COMPLETION_BASE", "COMPLETION_SIZE",
                               "LINK_LATENCY_UP", "LINK_LATENCY_DOWN", "LINK_BYTES_PER_CYCLE")

@@ -51,7 +51,7 @@ class Bench:
     async def start(self, *, refresh: bool) -> None:
         dut = self.dut
         dut.rst.value = 1
-        dut.refresh_enable.value = int(refresh)
+        dut.refresh.value = int(refresh)
         dut.restart.value = 0
         dut.memory__request__valid.value = 0
         dut.memory__response__ready.value = 0
@@ -255,7 +255,7 @@ async def refresh(dut: Any) -> None:
         assert all(cycle <= (n + 1) * interval for n, cycle in enumerate(times)), times
     assert all(second[0] - first[0] == 1 for first, second in zip(commands[::2], commands[1::2], strict=True))
     # Disabled, it stops.
-    dut.refresh_enable.value = 0
+    dut.refresh.value = 0
     await bench.idle(2 * interval)
     assert len(commands) == intervals * ORGANISATION.pseudo_channels
 
@@ -470,7 +470,7 @@ async def bandwidth(dut: Any) -> None:
 
     cycles = 2 * TIMING["tREFI"]
     for refreshing in (False, True):
-        dut.refresh_enable.value = int(refreshing)
+        dut.refresh.value = int(refreshing)
         share = 1 - refreshing * (TIMING["tRFC"] + 200) / TIMING["tREFI"]
         figures = {
             "stream read": (await _bandwidth(bench, stream(False), cycles), 0.95 * peak * share),

@@ -297,7 +297,7 @@ def test_an_isolated_read_takes_its_bound_and_two_cycles(name: str, monkeypatch:
                 assert response.status is MemoryStatus.OK
                 assert (found[-1], latency) == (row_class, _isolated(memory, row_class) + 2)
         # Writes and reads of few banks up to the refresh and, held up by it, after.
-        ctx.set(dut.refresh_enable, 1)
+        ctx.set(dut.refresh, 1)
         written: dict[Place, int] = {}
         start = cycle
         for count in (8, 2):
