@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hdl.generate import verilog
-from hdl.memory.address import AddressMap
+from hdl.memory.stack import StackMap
 from hdl.top import Clew
 
 from .verilator import (
@@ -56,7 +56,7 @@ COMMAND_RECORD = np.dtype(
         ("row_or_column", "<u4"),
     ]
 )
-#: One `HopEvent` of a walker: place is 0 near, 1 far. Logged inside batches.
+#: One `HopEvent` of a walker: place is 0 near, 1 far; channel that of a near walker. Logged inside batches.
 HOP_RECORD = np.dtype(
     [
         ("cycle", "<u8"),
@@ -64,10 +64,11 @@ HOP_RECORD = np.dtype(
         ("event", "u1"),
         ("context", "u1"),
         ("place", "u1"),
-        ("unused", "u1"),
+        ("channel", "u1"),
     ]
 )
-#: One column access: `Source`, context or number of its tag, `RowClass`, write. Logged inside batches.
+#: One column access: `Source`, context or number of its tag, `RowClass`, write, channel. Logged inside
+#: batches.
 ACCESS_RECORD = np.dtype(
     [
         ("cycle", "<u8"),
@@ -75,7 +76,7 @@ ACCESS_RECORD = np.dtype(
         ("context", "u1"),
         ("row_class", "u1"),
         ("write", "u1"),
-        ("unused", "<u4"),
+        ("channel", "<u4"),
     ]
 )
 
@@ -111,15 +112,18 @@ def build_library(config: DesignConfig, *, announce: Callable[[str], None] | Non
     """
     if config.memory.storage != "dpi":
         raise ValueError(f"memory.storage is {config.memory.storage!r}: expected dpi for a compiled model")
-    return compile_library(design_verilog(config, announce=announce), announce=announce)
+    design = design_verilog(config, announce=announce)
+    return compile_library(design, channels=config.memory.channels, announce=announce)
 
 
-def compile_library(design: Path, *, announce: Callable[[str], None] | None = None) -> Path:
-    """The shared library of the Verilog file `design`, whose top has the ports of `Clew`."""
+def compile_library(
+    design: Path, *, channels: int = 1, announce: Callable[[str], None] | None = None
+) -> Path:
+    """The shared library of the Verilog file `design`, whose top has the ports of `Clew` with `channels`."""
     sources = [_NATIVE / "model.cpp", *STORAGE_SOURCES]
     flags = [*VERILATOR_FLAGS, "--cc", "--exe", "--no-timing", "--prefix", "Vclew", "--top-module", "clew"]
     # The executable that --exe asks for is a shared library.
-    flags += ["-LDFLAGS", "-shared", "-CFLAGS", "-fPIC -fvisibility=hidden"]
+    flags += ["-LDFLAGS", "-shared", "-CFLAGS", f"-fPIC -fvisibility=hidden -DCLEW_CHANNELS={channels}"]
 
     def build(folder: Path) -> None:
         _tell(announce, "compiling the design with Verilator")
@@ -153,6 +157,7 @@ def _library(path: Path) -> ctypes.CDLL:
         ("run", i32, [handle, u64]),
         ("load", None, [handle, u64, words, words]),
         ("fetch", None, [handle, u64, words, words]),
+        ("commands", ctypes.c_void_p, [handle, u32, ctypes.POINTER(u64)]),
         ("log", ctypes.c_void_p, [handle, i32, ctypes.POINTER(u64)]),
         ("clear_logs", None, [handle]),
     ):
@@ -171,7 +176,7 @@ class CompiledModel:
 
     def __init__(self, config: DesignConfig, *, announce: Callable[[str], None] | None = None) -> None:
         self.config = config
-        self._map = AddressMap(config.memory)
+        self._map = StackMap(config.memory)
         self._library = _library(build_library(config, announce=announce))
         self._handle = self._library.clew_model_create()
         self.seconds = 0.0
@@ -267,27 +272,30 @@ class CompiledModel:
         """Whether the logs record; they do at first."""
         self._library.clew_model_set_logging(self._handle, int(enable))
 
-    def _log(self, which: int, record: np.dtype) -> NDArray[np.void]:
+    def commands(self, channel: int = 0) -> NDArray[np.void]:
+        """The command log of a channel since the last `clear_logs`, as COMMAND_RECORD."""
+        channels = self.config.memory.channels
+        if not 0 <= channel < channels:
+            raise ValueError(f"channel is {channel}: expected 0 to {channels - 1}")
+        return self._records(self._library.clew_model_commands, channel, COMMAND_RECORD)
+
+    def hops(self) -> NDArray[np.void]:
+        """The hop log since the last `clear_logs`, as HOP_RECORD."""
+        return self._records(self._library.clew_model_log, 0, HOP_RECORD)
+
+    def accesses(self) -> NDArray[np.void]:
+        """The access log since the last `clear_logs`, as ACCESS_RECORD."""
+        return self._records(self._library.clew_model_log, 1, ACCESS_RECORD)
+
+    def _records(self, log: Callable[..., int], which: int, record: np.dtype) -> NDArray[np.void]:
         count = ctypes.c_uint64()
-        data = self._library.clew_model_log(self._handle, which, ctypes.byref(count))
+        data = log(self._handle, which, ctypes.byref(count))
         if not count.value:
             return np.zeros(0, dtype=record)
         raw = ctypes.cast(data, ctypes.POINTER(ctypes.c_uint8))
         size = count.value * record.itemsize
         return np.ctypeslib.as_array(raw, shape=(size,)).view(record).copy()
 
-    def commands(self) -> NDArray[np.void]:
-        """The command log since the last `clear_logs`, as COMMAND_RECORD."""
-        return self._log(0, COMMAND_RECORD)
-
-    def hops(self) -> NDArray[np.void]:
-        """The hop log since the last `clear_logs`, as HOP_RECORD."""
-        return self._log(1, HOP_RECORD)
-
-    def accesses(self) -> NDArray[np.void]:
-        """The access log since the last `clear_logs`, as ACCESS_RECORD."""
-        return self._log(2, ACCESS_RECORD)
-
     def clear_logs(self) -> None:
-        """Empties the three logs."""
+        """Empties every log."""
         self._library.clew_model_clear_logs(self._handle)

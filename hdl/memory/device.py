@@ -20,15 +20,20 @@ class Device(wiring.Component):
     column bus. It trusts the controller: an access to a closed bank reaches the row that was open last
     (the checker reports it), and nothing is lost without refresh.
 
+    Parameters
+    ----------
+    channel : int
+        Its number in the stack, which only the storage needs.
+
     Members
     -------
     row : In(RowBus())
     column : In(ColumnBus())
     """
 
-    def __init__(self, config: DesignConfig) -> None:
+    def __init__(self, config: DesignConfig, *, channel: int = 0) -> None:
         self._config = config
-        self.storage = Storage(config.memory)
+        self.storage = Storage(config.memory, channel=channel)
         super().__init__({"row": In(RowBus()), "column": In(ColumnBus())})
 
     def elaborate(self, platform: object) -> Module:

@@ -24,6 +24,11 @@ class Storage(wiring.Component):
     `storage="dpi"` an instance of the Verilog module `clew_storage`, whose contents live in C. Raises
     ValueError for an array of more than 65,536 atoms.
 
+    Parameters
+    ----------
+    channel : int
+        Its number in the stack: in C the storages of a stack lie one after another.
+
     Members
     -------
     read_enable : In(1)
@@ -37,8 +42,9 @@ class Storage(wiring.Component):
         The atom as it was when `read_enable` was high, until the next read.
     """
 
-    def __init__(self, config: MemoryConfig) -> None:
+    def __init__(self, config: MemoryConfig, *, channel: int = 0) -> None:
         self._config = config
+        self._channel = channel
         atoms = config.organisation.atoms
         if config.storage == "array":
             if atoms > ARRAY_ATOMS_MAX:
@@ -66,7 +72,7 @@ class Storage(wiring.Component):
                 i_clk=ClockSignal(),
                 i_read_enable=self.read_enable,
                 i_write_enable=self.write_enable,
-                i_index=self.index,
+                i_index=self.index | self._channel * self._config.organisation.atoms,
                 i_write_data=self.write_data,
                 i_write_mask=self.write_mask,
                 o_read_data=self.read_data,

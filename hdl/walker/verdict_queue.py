@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .contexts import context_bits
-from .round_robin import RoundRobin
+from ..round_robin import RoundRobin
 
 __all__ = ["VerdictQueue"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hdl.memory.address import AddressMap
+from hdl.memory.stack import StackMap
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ class StorageBackdoor:
     """
 
     def __init__(self, config: MemoryConfig) -> None:
-        self._map = AddressMap(config)
+        self._map = StackMap(config)
         self._library = ctypes.CDLL(None)
         self._library.clew_store_current.restype = ctypes.c_void_p
         arguments = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p]

@@ -3,7 +3,10 @@
 // It owns the clock, is the AXI4-Lite manager of the host port, and takes the logs from the top's monitor
 // outputs in every cycle. One cycle is: settle with the clock low, look, raise the clock. What is looked at
 // is therefore what a listener on the rising edge sees, as in a cocotb testbench.
+//
+// CLEW_CHANNELS is the number of memory channels that the top was built with.
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -15,6 +18,21 @@
 
 // A port of a nested interface: Verilator writes the two underscores of its name as ___05F.
 #define PORT(interface, name) interface##___05F##name
+// A port of the monitors that each channel has: an array by channel when there are several.
+#if CLEW_CHANNELS == 1
+#define CHANNEL_PORT(interface, channel, name) PORT(interface, name)
+#else
+#define CHANNEL_PORT(interface, channel, name) interface##___05F##channel##___05F##name
+#endif
+// EACH_CHANNEL(X): X(0) X(1) ... for every channel.
+#define CHANNELS_1(X) X(0)
+#define CHANNELS_2(X) CHANNELS_1(X) X(1)
+#define CHANNELS_4(X) CHANNELS_2(X) X(2) X(3)
+#define CHANNELS_8(X) CHANNELS_4(X) X(4) X(5) X(6) X(7)
+#define CHANNELS_16(X) CHANNELS_8(X) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+#define CHANNELS_OF(count, X) CHANNELS_##count(X)
+#define EXPAND_CHANNELS(count, X) CHANNELS_OF(count, X)
+#define EACH_CHANNEL(X) EXPAND_CHANNELS(CLEW_CHANNELS, X)
 // It prefixes names that some C++ compiler reserves.
 #define INTERRUPT __SYM__interrupt
 
@@ -34,8 +52,8 @@ struct HopRecord {
     uint32_t address;
     uint8_t event;
     uint8_t context;
-    uint8_t place;  // 0 near, 1 far
-    uint8_t unused;
+    uint8_t place;    // 0 near, 1 far
+    uint8_t channel;  // of a near walker; 0 of the far one
 };
 struct AccessRecord {
     uint64_t cycle;
@@ -43,7 +61,7 @@ struct AccessRecord {
     uint8_t context;
     uint8_t row_class;
     uint8_t write;
-    uint32_t unused;
+    uint32_t channel;
 };
 static_assert(sizeof(CommandRecord) == 16 && sizeof(HopRecord) == 16 && sizeof(AccessRecord) == 16,
               "sim/compiled.py declares records of 16 bytes");
@@ -61,7 +79,7 @@ struct Model {
     clew_store *store;
     uint64_t cycle = 0;
     bool logging = true;
-    std::vector<CommandRecord> commands;
+    std::array<std::vector<CommandRecord>, CLEW_CHANNELS> commands;  // by channel
     std::vector<HopRecord> hops;
     std::vector<AccessRecord> accesses;
 
@@ -80,29 +98,37 @@ struct Model {
         clew_store_destroy(store);
     }
 
+    void log_command(uint32_t channel, uint8_t bus, uint8_t op, uint8_t pseudo_channel, uint8_t bank,
+                     uint32_t row_or_column) {
+        if (op) commands[channel].push_back({cycle, bus, op, pseudo_channel, bank, row_or_column});
+    }
+
+    void log_hop(uint8_t place, uint8_t channel, uint8_t event, uint8_t context, uint32_t address) {
+        if (event) hops.push_back({cycle, address, event, context, place, channel});
+    }
+
+    void log_access(uint32_t channel, uint8_t row_class, uint32_t tag, uint8_t write) {
+        if (!row_class) return;
+        const auto source = static_cast<uint8_t>(tag & 7), context = static_cast<uint8_t>(tag >> 3 & 63);
+        accesses.push_back({cycle, source, context, row_class, write, channel});
+    }
+
     void look() {
-        if (top->PORT(row, op)) {
-            commands.push_back({cycle, 0, top->PORT(row, op), top->PORT(row, pseudo_channel),
-                                top->PORT(row, bank), top->PORT(row, row)});
-        }
-        if (top->PORT(column, op)) {
-            commands.push_back({cycle, 1, top->PORT(column, op), top->PORT(column, pseudo_channel),
-                                top->PORT(column, bank), top->PORT(column, column)});
-        }
+#define LOG_COMMANDS(N)                                                                             \
+    log_command(N, 0, top->CHANNEL_PORT(row, N, op), top->CHANNEL_PORT(row, N, pseudo_channel),      \
+                top->CHANNEL_PORT(row, N, bank), top->CHANNEL_PORT(row, N, row));                    \
+    log_command(N, 1, top->CHANNEL_PORT(column, N, op), top->CHANNEL_PORT(column, N, pseudo_channel), \
+                top->CHANNEL_PORT(column, N, bank), top->CHANNEL_PORT(column, N, column));
+#define LOG_PROGRESS(N)                                                                              \
+    log_hop(0, N, top->CHANNEL_PORT(near_hop, N, event), top->CHANNEL_PORT(near_hop, N, context),    \
+            top->CHANNEL_PORT(near_hop, N, address));                                                \
+    log_access(N, top->CHANNEL_PORT(access, N, row_class), top->CHANNEL_PORT(access, N, tag),        \
+               top->CHANNEL_PORT(access, N, write));
+
+        EACH_CHANNEL(LOG_COMMANDS)
         if (!top->batch_active) return;
-        if (top->PORT(near_hop, event)) {
-            hops.push_back({cycle, top->PORT(near_hop, address), top->PORT(near_hop, event),
-                            top->PORT(near_hop, context), 0, 0});
-        }
-        if (top->PORT(far_hop, event)) {
-            hops.push_back({cycle, top->PORT(far_hop, address), top->PORT(far_hop, event),
-                            top->PORT(far_hop, context), 1, 0});
-        }
-        if (top->PORT(access, row_class)) {
-            const uint32_t tag = top->PORT(access, tag);  // source 3, context 6
-            accesses.push_back({cycle, static_cast<uint8_t>(tag & 7), static_cast<uint8_t>(tag >> 3 & 63),
-                                top->PORT(access, row_class), top->PORT(access, write), 0});
-        }
+        EACH_CHANNEL(LOG_PROGRESS)
+        log_hop(1, 0, top->PORT(far_hop, event), top->PORT(far_hop, context), top->PORT(far_hop, address));
     }
 
     // Settles with the clock low: the outputs are those of this cycle.
@@ -239,19 +265,23 @@ EXPORT void clew_model_fetch(void *handle, uint64_t count, const uint64_t *index
     for (uint64_t i = 0; i < count; ++i) clew_store_fetch(store, index[i], 1, atoms + 8 * i);
 }
 
-// The records of a log (0 commands, 1 hops, 2 accesses), valid until the model runs or the log is cleared.
+// The command records of a channel, valid until the model runs or the logs are cleared.
+EXPORT const void *clew_model_commands(void *handle, uint32_t channel, uint64_t *count) {
+    const std::vector<CommandRecord> &log = static_cast<Model *>(handle)->commands.at(channel);
+    *count = log.size();
+    return log.data();
+}
+
+// The records of a log of the whole stack (0 hops, 1 accesses), valid as long.
 EXPORT const void *clew_model_log(void *handle, int32_t which, uint64_t *count) {
     const Model &model = *static_cast<Model *>(handle);
-    switch (which) {
-        case 0: *count = model.commands.size(); return model.commands.data();
-        case 1: *count = model.hops.size(); return model.hops.data();
-        default: *count = model.accesses.size(); return model.accesses.data();
-    }
+    *count = which == 0 ? model.hops.size() : model.accesses.size();
+    return which == 0 ? static_cast<const void *>(model.hops.data()) : model.accesses.data();
 }
 
 EXPORT void clew_model_clear_logs(void *handle) {
     Model &model = *static_cast<Model *>(handle);
-    model.commands.clear();
+    for (auto &log : model.commands) log.clear();
     model.hops.clear();
     model.accesses.clear();
 }
