@@ -28,6 +28,8 @@ app.add_typer(trace_app, name="trace", help="Import, describe and check traces."
 Memory = Annotated[str, typer.Option(help="Memory preset: a name, or a file FILE.toml.")]
 Far = Annotated[str, typer.Option(help="Far path: a published latency of data/off_chip_paths.csv.")]
 Concurrent = Annotated[int, typer.Option(help="Searches replayed at a time, each in a context of its own.")]
+Channels = Annotated[int, typer.Option(help="Channels of the memory stack: 1, 2, 4, 8 or 16.")]
+PlacementName = Annotated[str, typer.Option("--placement", help="Which channel a tree lies in.")]
 LayoutName = Annotated[str, typer.Option("--layout", help="Where nodes lie in memory.")]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the comparison here, as JSON.")]
 
@@ -39,6 +41,8 @@ def compare(
     far: Far = "v100_hbm2",
     concurrent: Concurrent = 1,
     layout: LayoutName = "creation",
+    channels: Channels = 1,
+    placement: PlacementName = "round_robin",
     json: Json = None,
 ) -> None:
     """Replay traces near and far and compare. Exit status 1: a verdict was wrong or a rule broken."""
@@ -46,7 +50,16 @@ def compare(
 
     if json is not None:
         require_output(json, inputs=files)
-    _compare(lambda: files, memory=memory, far=far, concurrent=concurrent, layout=layout, json=json)
+    _compare(
+        lambda: files,
+        memory=memory,
+        far=far,
+        concurrent=concurrent,
+        layout=layout,
+        channels=channels,
+        placement=placement,
+        json=json,
+    )
 
 
 @app.command()
@@ -55,6 +68,8 @@ def demo(
     far: Far = "v100_hbm2",
     concurrent: Concurrent = 1,
     layout: LayoutName = "creation",
+    channels: Channels = 1,
+    placement: PlacementName = "round_robin",
     json: Json = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the traces; else one beside the kept builds.")
@@ -74,6 +89,8 @@ def demo(
         far=far,
         concurrent=concurrent,
         layout=layout,
+        channels=channels,
+        placement=placement,
         json=json,
     )
 
@@ -154,6 +171,8 @@ def _compare(
     far: str,
     concurrent: int,
     layout: str,
+    channels: int,
+    placement: str,
     json: Path | None,
 ) -> None:
     """`make_files` gives the trace files; it is called when every option is known to be good."""
@@ -162,15 +181,17 @@ def _compare(
     from .image import layout_named
     from .machine import compiled_machine
     from .paths import far_path
+    from .placement import placement_named
     from .plan import require_concurrent
     from .programs import default_image
     from .progress import Reporter
     from .report.document import document, write_document
     from .report.table import console, print_comparison
 
-    config = design_for(memory)
+    config = design_for(memory, channels=channels)
     far_path(far, config)
     policy = layout_named(layout)
+    placed = placement_named(placement)
     require_concurrent(concurrent, contexts=config.walker.contexts)
     traces = read_files(make_files())
     with Reporter() as reporter:
@@ -181,6 +202,7 @@ def _compare(
             concurrent=concurrent,
             program=default_image(),
             layout=policy,
+            placement=placed,
             open_machine=compiled_machine,
             announce=reporter.announce,
             progress=reporter.advance,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdl.config import DesignConfig, named_config
-from hdl.memory.address import AddressMap
+from hdl.memory.stack import StackMap
 from hdl.memory.timing import preset
 from sim.model.command_checker import check as check_commands
 from sim.trace.importers import import_file
@@ -23,13 +23,15 @@ from .batches import ring_size
 from .control import Control
 from .errors import InputError, InternalError
 from .image import Layout
-from .ledger import Ledger, Statistics, make_ledger, statistics
+from .ledger import Ledger, RowShares, Statistics, make_ledger, statistics
 from .machine import Machine, OpenMachine
 from .paths import CONTROLLER_CYCLES, FarPath, device_cycles, far_path
+from .placement import Placement
 from .replay import Plan, Run, make_plan, run_plan
 from .walks import Check
 
 __all__ = [
+    "ChannelFigures",
     "Comparison",
     "FileVerdicts",
     "PlaceFigures",
@@ -62,17 +64,21 @@ def read_files(files: Sequence[Path]) -> list[TraceFile]:
     return read
 
 
-def design_for(memory: str) -> DesignConfig:
-    """The design that comparisons simulate, on the memory preset `memory`: a name, or a file FILE.toml.
+def design_for(memory: str, *, channels: int = 1) -> DesignConfig:
+    """The design that comparisons simulate: a stack of `channels` of the memory preset `memory`.
 
-    Raises InputError, or OSError for a file that cannot be read.
+    The preset is a name, or a file FILE.toml. Raises InputError, or OSError for a file that cannot be read.
     """
     try:
         preset(memory)
     except ValueError as error:
         raise InputError(str(error)) from None
     base = named_config("simulation")
-    return dataclasses.replace(base, memory=dataclasses.replace(base.memory, preset=memory))
+    try:
+        stack = dataclasses.replace(base.memory, preset=memory, channels=channels)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    return dataclasses.replace(base, memory=stack)
 
 
 @dataclass(kw_only=True)
@@ -101,6 +107,16 @@ class FileVerdicts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ChannelFigures:
+    """What one channel did for the walks of one place."""
+
+    rows: RowShares
+    """What their reads found."""
+    violations: Counter[str]
+    """Broken timing rules by name, whoever asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlaceFigures:
     """The figures of one place; latencies in cycles."""
 
@@ -109,11 +125,15 @@ class PlaceFigures:
     loop: Statistics
     bound_mean: float | None
     ledger: Ledger
-    violations: Counter[str]
-    """Broken timing rules by name."""
+    channels: Sequence[ChannelFigures]
     replay_cycles: int
     """Cycles inside batches."""
     run: Run
+
+    @property
+    def violations(self) -> Counter[str]:
+        """Broken timing rules by name, in all channels."""
+        return sum((channel.violations for channel in self.channels), Counter())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +142,10 @@ class Comparison:
 
     config: DesignConfig
     concurrent: int
+    placement: str
+    """The policy that chose each tree's channel."""
+    trees: Sequence[int]
+    """Trees placed, by channel."""
     far_path: FarPath
     files: Sequence[FileVerdicts]
     near: PlaceFigures
@@ -160,6 +184,7 @@ def compare(
     concurrent: int,
     program: Image,
     layout: Layout,
+    placement: Placement,
     open_machine: OpenMachine,
     announce: Callable[[str], None],
     progress: Callable[[str, int, int], None],
@@ -175,9 +200,11 @@ def compare(
         program=program,
         layout=layout,
         ring=ring_size(config),
-        memory_atoms=config.memory.organisation.atoms,
+        memory_atoms=config.memory.atoms,
         contexts=config.walker.contexts,
         concurrent=concurrent,
+        channels=config.memory.channels,
+        placement=placement,
     )
     with open_machine(config, announce) as machine:
         near, away = (
@@ -196,6 +223,10 @@ def compare(
     return Comparison(
         config=config,
         concurrent=concurrent,
+        placement=placement.name,
+        trees=np.bincount(
+            [planned.channel for planned in plan.traces], minlength=config.memory.channels
+        ).tolist(),
         far_path=path,
         files=_verdicts(plan, files, near.run, away.run),
         near=near,
@@ -236,16 +267,22 @@ def _run_place(
             access_batch=logs.access_batch,
             commands=logs.commands,
             timing=memory.timing,
-            address_map=AddressMap(memory),
+            stack=StackMap(memory),
         )
     except ValueError as error:
         raise InternalError(f"{name}: {error}") from None
-    report = check_commands(
-        logs.commands,
-        memory.timing,
-        memory.organisation,
-        refresh_windows=_active(logs.accesses["cycle"], logs.access_batch),
-    )
+    windows = _active(logs.accesses["cycle"], logs.access_batch)
+    channels = [
+        ChannelFigures(
+            rows=rows,
+            violations=Counter(
+                check_commands(
+                    commands, memory.timing, memory.organisation, refresh_windows=windows
+                ).by_rule()
+            ),
+        )
+        for rows, commands in zip(ledger.channel_rows, logs.commands, strict=True)
+    ]
     bound = ledger.bound_cycles
     return PlaceFigures(
         walk=statistics(run.walk_cycles),
@@ -253,7 +290,7 @@ def _run_place(
         loop=statistics(ledger.loops.cycles),
         bound_mean=float(bound.mean()) if len(bound) else None,
         ledger=ledger,
-        violations=Counter(report.by_rule()),
+        channels=channels,
         replay_cycles=int(run.batch_cycles.sum()),
         run=run,
     )

@@ -43,7 +43,14 @@ class Driver(Protocol):
     def load_program(self, words: Sequence[int], *, first: int = 0) -> None: ...
 
     def configure_context(
-        self, context: int, *, base: int, limit: int, writable: bool, budget: int = BUDGET_MAX
+        self,
+        context: int,
+        *,
+        base: int,
+        limit: int,
+        writable: bool,
+        budget: int = BUDGET_MAX,
+        channel: int = 0,
     ) -> None: ...
 
     def run_batch(self, command_atoms: Atoms) -> Completions: ...
@@ -56,7 +63,7 @@ class Monitor(Protocol):
 
     def accesses(self) -> NDArray[np.void]: ...
 
-    def commands(self) -> NDArray[np.void]: ...
+    def commands(self, channel: int = 0) -> NDArray[np.void]: ...
 
     def clear_logs(self) -> None: ...
 
@@ -71,8 +78,8 @@ class Logs:
     hop_batch: NDArray[np.int64]
     accesses: NDArray[np.void]
     access_batch: NDArray[np.int64]
-    commands: NDArray[np.void]
-    """Every command of the run, the control's included."""
+    commands: list[NDArray[np.void]]
+    """Every command of the run by channel, the control's included."""
 
 
 @dataclass(kw_only=True)
@@ -115,13 +122,14 @@ def run_plan(
     batch_cycles = np.zeros(len(plan.batches), dtype=np.int64)
     hops: list[NDArray[np.void]] = []
     accesses: list[NDArray[np.void]] = []
-    commands: list[NDArray[np.void]] = []
+    commands: list[list[NDArray[np.void]]] = [[] for _ in range(plan.channels)]
     for index, batch in enumerate(plan.batches):
         done = _run_batch(batch, place=place, driver=driver)
         batch_cycles[index] = done.cycles
         hops.append(monitor.hops())
         accesses.append(monitor.accesses())
-        commands.append(monitor.commands())
+        for channel, parts in enumerate(commands):
+            parts.append(monitor.commands(channel))
         monitor.clear_logs()
         for number, (answer, cycles) in _answers(batch, done).items():
             answers[number] = answer
@@ -154,7 +162,9 @@ def run_plan(
             hop_batch=_numbers(hops),
             accesses=np.concatenate(accesses),
             access_batch=_numbers(accesses),
-            commands=np.concatenate([*commands, monitor.commands()]),
+            commands=[
+                np.concatenate([*parts, monitor.commands(channel)]) for channel, parts in enumerate(commands)
+            ],
         ),
     )
 
@@ -167,7 +177,12 @@ def _numbers(parts: Sequence[NDArray[np.void]]) -> NDArray[np.int64]:
 def _run_batch(batch: Batch, *, place: int, driver: Driver) -> Completions:
     for window in batch.windows:
         driver.configure_context(
-            window.context, base=window.base, limit=window.limit, writable=window.writable, budget=BUDGET_MAX
+            window.context,
+            base=window.base,
+            limit=window.limit,
+            writable=window.writable,
+            budget=BUDGET_MAX,
+            channel=window.channel,
         )
     return driver.run_batch(batch.in_place(place))
 

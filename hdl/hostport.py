@@ -6,7 +6,18 @@ from amaranth.lib.wiring import In, Out
 
 from .config import DesignConfig
 from .fabric.axi import AxiLite, AxiLiteSubordinate
-from .layouts import ADDRESS_WIDTH, CHANNEL_WIDTH, CONTEXT_WIDTH, ContextWrite, MemoryPort, MemoryStatus, ProgramWrite, RefreshMode, ScratchpadPort, Source
+from .layouts import (
+    ADDRESS_WIDTH,
+    CHANNEL_WIDTH,
+    CONTEXT_WIDTH,
+    ContextWrite,
+    MemoryPort,
+    MemoryStatus,
+    ProgramWrite,
+    RefreshMode,
+    ScratchpadPort,
+    Source,
+)
 from .registers import (
     MEMORY_WINDOW,
     REGISTER_BY_NAME,

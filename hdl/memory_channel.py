@@ -1,4 +1,4 @@
-"""A memory channel: near walker, arbiter, controller and device, and the checker that listens to its buses."""
+"""A memory channel: near walker, arbiter, controller and device, and the checker of its buses."""
 
 from amaranth.hdl import Module, ResetInserter
 from amaranth.lib import stream, wiring
@@ -103,8 +103,8 @@ class MemoryChannel(wiring.Component):
         connect(m, near_walker.hop, flipped(self.hop))
         connect(m, controller.access, flipped(self.access))
 
-        # Within the channel addresses count from 0: its own number is taken off the top bits, and what is left
-        # of another's is out of range.
+        # Within the channel addresses count from 0: its own number is taken off the top bits, and what is
+        # left of another's is out of range.
         asked, request = arbiter.memory.request, controller.memory.request
         m.d.comb += [
             request.valid.eq(asked.valid),

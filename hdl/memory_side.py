@@ -100,9 +100,7 @@ class MemorySide(wiring.Component):
                 for name in ("index", "base", "limit", "writable", "budget")
             ]
             m.d.comb += [
-                channel.context_write.enable.eq(
-                    self.context_write.enable & (self.context_channel == number)
-                ),
+                channel.context_write.enable.eq(self.context_write.enable & (self.context_channel == number)),
                 channel.refresh.eq(self.refresh),
                 channel.restart.eq(self.restart),
                 self.violation[number].eq(channel.violation),

@@ -155,7 +155,9 @@ REGISTERS: tuple[Register, ...] = _registers(
 )
 
 #: Registers whose constant value follows from the configuration.
-DESIGN_CONSTANTS = frozenset({"CONFIG_HASH", "CLOCK_PS", "CONTEXTS", "SCRATCHPAD_ATOMS", "MEMORY_ATOMS", "CHANNELS"})
+DESIGN_CONSTANTS = frozenset(
+    {"CONFIG_HASH", "CLOCK_PS", "CONTEXTS", "SCRATCHPAD_ATOMS", "MEMORY_ATOMS", "CHANNELS"}
+)
 
 REGISTER_BY_NAME: dict[str, Register] = {register.name: register for register in REGISTERS}
 

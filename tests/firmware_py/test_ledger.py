@@ -11,6 +11,7 @@ from firmware_py.ledger import access_addresses, loops, make_ledger, row_shares,
 from hdl.config import named_config
 from hdl.layouts import ColumnOp, HopEvent, RowClass, RowOp, Source
 from hdl.memory.address import AddressMap, Place
+from hdl.memory.stack import StackMap
 from sim.compiled import ACCESS_RECORD, COMMAND_RECORD, HOP_RECORD
 from sim.model.command_checker import COLUMN_BUS, ROW_BUS
 
@@ -154,9 +155,9 @@ class _Memory:
             hop_batch=np.array(self.hop_batches, dtype=np.int64),
             accesses=np.array(self.accesses, dtype=ACCESS_RECORD),
             access_batch=np.array(self.batches, dtype=np.int64),
-            commands=np.array(self.commands, dtype=COMMAND_RECORD),
+            commands=[np.array(self.commands, dtype=COMMAND_RECORD)],
             timing=TIMING,
-            address_map=MAP,
+            stack=StackMap(MEMORY),
         )
 
 
