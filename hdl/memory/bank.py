@@ -7,6 +7,9 @@ in small memories that are indexed by bank and read only where a command or a co
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
@@ -66,7 +69,12 @@ class BankQueues(wiring.Component):
         The request that is served in this cycle and leaves its slot.
     column_column, column_tag, column_entry, column_class : Out
         What it asked for, and what it found.
+    busy : Out(units)
+        A request is queued at the bank.
+    walks_waiting : Out(units)
+        A walk's request (`priority`) is queued at the bank.
     empty : Out(1)
+        Nothing is queued anywhere.
     """
 
     def __init__(self, config: DesignConfig) -> None:
@@ -103,6 +111,8 @@ class BankQueues(wiring.Component):
                 "column_tag": Out(Tag),
                 "column_entry": Out(entry),
                 "column_class": Out(RowClass),
+                "busy": Out(self._units),
+                "walks_waiting": Out(self._units),
                 "empty": Out(1),
             }
         )
@@ -228,7 +238,11 @@ class BankQueues(wiring.Component):
                 # The slot that was filled last is the younger of its pair.
                 before = state.before[pair_index(slots, other, s)]
                 m.d.sync += before.eq((before | entered) & ~entered_slots[other])
-        m.d.comb += self.empty.eq(~Cat(valid.any() for valid in state.valid).any())
+        m.d.comb += [
+            self.busy.eq(reduce(or_, state.valid)),
+            self.walks_waiting.eq(reduce(or_, state.priority)),
+            self.empty.eq(~self.busy.any()),
+        ]
 
         # -- What the commands need to know --
         def choose(slot: Value, words: list[Value]) -> Value:
