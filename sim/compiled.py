@@ -15,15 +15,7 @@ from hdl.generate import verilog
 from hdl.memory.address import AddressMap
 from hdl.top import Clew
 
-from .verilator import (
-    STORAGE_SOURCES,
-    VERILATOR_FLAGS,
-    WAIVERS,
-    build_once,
-    content_key,
-    run_tool,
-    source_key,
-)
+from .verilator import STORAGE_SOURCES, build_once, build_shared_library, content_key, source_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +32,7 @@ __all__ = [
     "CompiledModel",
     "build_library",
     "compile_library",
+    "copy_records",
     "design_verilog",
 ]
 
@@ -116,25 +109,9 @@ def build_library(config: DesignConfig, *, announce: Callable[[str], None] | Non
 
 def compile_library(design: Path, *, announce: Callable[[str], None] | None = None) -> Path:
     """The shared library of the Verilog file `design`, whose top has the ports of `Clew`."""
-    sources = [_NATIVE / "model.cpp", *STORAGE_SOURCES]
-    flags = [*VERILATOR_FLAGS, "--cc", "--exe", "--no-timing", "--prefix", "Vclew", "--top-module", "clew"]
-    # The executable that --exe asks for is a shared library.
-    flags += ["-LDFLAGS", "-shared", "-CFLAGS", "-fPIC -fvisibility=hidden"]
-
-    def build(folder: Path) -> None:
-        _tell(announce, "compiling the design with Verilator")
-        run_tool(
-            ["verilator", *flags, "-CFLAGS", f"-I{_NATIVE}", "--Mdir", str(folder), "-o", "clew.so"]
-            + [str(path) for path in (WAIVERS, design, *sources)],
-            folder=folder,
-        )
-        run_tool(["make", "-j2", "-f", "Vclew.mk", "clew.so"], folder=folder)
-        for leftover in folder.iterdir():
-            if leftover.name != "clew.so":
-                leftover.unlink()
-
-    headers = sorted(_NATIVE.glob("*.h"))
-    return build_once("model", content_key(design, WAIVERS, *sources, *headers, *flags), build) / "clew.so"
+    return build_shared_library(
+        design, toplevel="clew", sources=[_NATIVE / "model.cpp", *STORAGE_SOURCES], announce=announce
+    )
 
 
 @cache
@@ -160,6 +137,14 @@ def _library(path: Path) -> ctypes.CDLL:
         function.restype = result
         function.argtypes = arguments
     return library
+
+
+def copy_records(data: int | None, count: int, record: np.dtype) -> NDArray[np.void]:
+    """A copy of the `count` records at address `data`, which may be None when there are none."""
+    if not data or not count:
+        return np.zeros(0, dtype=record)
+    raw = ctypes.cast(data, ctypes.POINTER(ctypes.c_uint8))
+    return np.ctypeslib.as_array(raw, shape=(count * record.itemsize,)).view(record).copy()
 
 
 class CompiledModel:
@@ -270,11 +255,7 @@ class CompiledModel:
     def _log(self, which: int, record: np.dtype) -> NDArray[np.void]:
         count = ctypes.c_uint64()
         data = self._library.clew_model_log(self._handle, which, ctypes.byref(count))
-        if not count.value:
-            return np.zeros(0, dtype=record)
-        raw = ctypes.cast(data, ctypes.POINTER(ctypes.c_uint8))
-        size = count.value * record.itemsize
-        return np.ctypeslib.as_array(raw, shape=(size,)).view(record).copy()
+        return copy_records(data, count.value, record)
 
     def commands(self) -> NDArray[np.void]:
         """The command log since the last `clear_logs`, as COMMAND_RECORD."""

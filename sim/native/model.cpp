@@ -10,25 +10,16 @@
 #include <vector>
 
 #include "Vclew.h"
+#include "records.h"
 #include "storage.h"
 #include "verilated.h"
 
-// A port of a nested interface: Verilator writes the two underscores of its name as ___05F.
-#define PORT(interface, name) interface##___05F##name
-// It prefixes names that some C++ compiler reserves.
+// Verilator prefixes names that some C++ compiler reserves.
 #define INTERRUPT __SYM__interrupt
 
 namespace {
 
-// Layouts of the log records; sim/compiled.py declares the same as numpy types.
-struct CommandRecord {
-    uint64_t cycle;
-    uint8_t bus;  // 0 row, 1 column
-    uint8_t op;   // RowOp or ColumnOp
-    uint8_t pseudo_channel;
-    uint8_t bank;
-    uint32_t row_or_column;
-};
+// As HOP_RECORD in sim/compiled.py.
 struct HopRecord {
     uint64_t cycle;
     uint32_t address;
@@ -37,16 +28,7 @@ struct HopRecord {
     uint8_t place;  // 0 near, 1 far
     uint8_t unused;
 };
-struct AccessRecord {
-    uint64_t cycle;
-    uint8_t source;
-    uint8_t context;
-    uint8_t row_class;
-    uint8_t write;
-    uint32_t unused;
-};
-static_assert(sizeof(CommandRecord) == 16 && sizeof(HopRecord) == 16 && sizeof(AccessRecord) == 16,
-              "sim/compiled.py declares records of 16 bytes");
+static_assert(sizeof(HopRecord) == 16, "sim/compiled.py declares records of 16 bytes");
 
 enum Status : int32_t { OK = 0, TIMEOUT = -1, STOPPED = -2 };  // positive: the AXI response
 
@@ -81,14 +63,7 @@ struct Model {
     }
 
     void look() {
-        if (top->PORT(row, op)) {
-            commands.push_back({cycle, 0, top->PORT(row, op), top->PORT(row, pseudo_channel),
-                                top->PORT(row, bank), top->PORT(row, row)});
-        }
-        if (top->PORT(column, op)) {
-            commands.push_back({cycle, 1, top->PORT(column, op), top->PORT(column, pseudo_channel),
-                                top->PORT(column, bank), top->PORT(column, column)});
-        }
+        log_commands(*top, cycle, commands);
         if (!top->batch_active) return;
         if (top->PORT(near_hop, event)) {
             hops.push_back({cycle, top->PORT(near_hop, address), top->PORT(near_hop, event),
@@ -98,11 +73,7 @@ struct Model {
             hops.push_back({cycle, top->PORT(far_hop, address), top->PORT(far_hop, event),
                             top->PORT(far_hop, context), 1, 0});
         }
-        if (top->PORT(access, row_class)) {
-            const uint32_t tag = top->PORT(access, tag);  // source 3, context 6
-            accesses.push_back({cycle, static_cast<uint8_t>(tag & 7), static_cast<uint8_t>(tag >> 3 & 63),
-                                top->PORT(access, row_class), top->PORT(access, write), 0});
-        }
+        log_access(*top, cycle, accesses);
     }
 
     // Settles with the clock low: the outputs are those of this cycle.
