@@ -215,11 +215,10 @@ def requests(addresses: ArrayLike, **fields: ArrayLike) -> NDArray[np.void]:
     made["mask"] = _FULL_MASK
     made["after"] = -1
     made["source"] = Source.HOST.value
+    known = REQUEST_RECORD.names or ()
     for name, value in fields.items():
-        if name not in made.dtype.fields:
-            raise ValueError(
-                f"unknown field {name!r}: expected one of {', '.join(REQUEST_RECORD.names or ())}"
-            )
+        if name not in known:
+            raise ValueError(f"unknown field {name!r}: expected one of {', '.join(known)}")
         made[name] = value
     return made
 
