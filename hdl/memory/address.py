@@ -107,6 +107,16 @@ class AddressMap:
             out_of_range=beyond.any() if len(beyond) else Const(0, 1),
         )
 
+    def address_wires(self, *, unit: Value, row: Value, column: Value) -> Value:
+        """The inverse of `wires` as RTL: the atom address of a place, as wide as the address map."""
+        index = Cat(column, row, unit)
+        return Value.cast(
+            Cat(
+                reduce(xor, (index[source] for source in range(self.width) if bits >> source & 1))
+                for bits in self._to_address.rows
+            )
+        )
+
     def _index(self, place: Place) -> Any:
         unit = place.pseudo_channel << self._bank_bits | place.bank
         return (unit << self._row_bits | place.row) << self._column_bits | place.column

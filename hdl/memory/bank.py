@@ -67,7 +67,7 @@ class BankQueues(wiring.Component):
         Whose row to open; `row_row` : Out(row) is that row.
     column_issue, column_unit : In, column_slot : In(slots), one hot
         The request that is served in this cycle and leaves its slot.
-    column_column, column_tag, column_entry, column_class : Out
+    column_column, column_row, column_tag, column_entry, column_class : Out
         What it asked for, and what it found.
     busy : Out(units)
         A request is queued at the bank.
@@ -108,6 +108,7 @@ class BankQueues(wiring.Component):
                 "column_unit": In(unit),
                 "column_slot": In(self._slots),
                 "column_column": Out(self._column_bits),
+                "column_row": Out(self._row_bits),
                 "column_tag": Out(Tag),
                 "column_entry": Out(entry),
                 "column_class": Out(RowClass),
@@ -254,8 +255,8 @@ class BankQueues(wiring.Component):
         owner = Signal(self._owner_width)
         m.d.comb += [
             self.row_row.eq(choose(self.row_slot, [row_of(read(atom, self.row_unit)) for atom in atoms])),
-            self.column_column.eq(
-                choose(self.column_slot, [column_of(read(atom, self.column_unit)) for atom in atoms])
+            Cat(self.column_column, self.column_row).eq(
+                choose(self.column_slot, [read(atom, self.column_unit) for atom in atoms])
             ),
             owner.eq(choose(self.column_slot, [read(words, self.column_unit) for words in owners])),
             Cat(self.column_entry, Value.cast(self.column_tag)).eq(owner),

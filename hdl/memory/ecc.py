@@ -15,10 +15,9 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..layouts import ATOM_WIDTH
+from ..layouts import ATOM_CHECK_WIDTH, ATOM_WIDTH
 
 __all__ = [
-    "ATOM_CHECK_WIDTH",
     "ATOM_WORDS",
     "CHECK_WIDTH",
     "COLUMNS",
@@ -39,8 +38,6 @@ WORD_BYTES = WORD_WIDTH // 8
 CHECK_WIDTH = 8
 #: Code words of an atom.
 ATOM_WORDS = ATOM_WIDTH // WORD_WIDTH
-#: Check bits of an atom: those of code word w are bits 8w to 8w + 7.
-ATOM_CHECK_WIDTH = ATOM_WORDS * CHECK_WIDTH
 
 
 def _columns() -> tuple[int, ...]:
