@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hdl.generate import verilog
+from hdl.layouts import ATOM_CHECK_WIDTH, ATOM_WIDTH
 from hdl.memory.address import AddressMap
 from hdl.top import Clew
 
+from .model.ecc import atom_checks
 from .verilator import STORAGE_SOURCES, build_once, build_shared_library, content_key, source_key
 
 if TYPE_CHECKING:
@@ -130,6 +132,8 @@ def _library(path: Path) -> ctypes.CDLL:
         ("run", i32, [handle, u64]),
         ("load", None, [handle, u64, words, words]),
         ("fetch", None, [handle, u64, words, words]),
+        ("load_checks", None, [handle, u64, words, words]),
+        ("flip", None, [handle, u64, u32]),
         ("log", ctypes.c_void_p, [handle, i32, ctypes.POINTER(u64)]),
         ("clear_logs", None, [handle]),
     ):
@@ -229,6 +233,11 @@ class CompiledModel:
         index = self._storage_index(address, len(atoms))
         block = np.ascontiguousarray(atoms, dtype=np.uint32)
         self._library.clew_model_load(self._handle, len(atoms), index.ctypes.data, block.ctypes.data)
+        if self.config.controller.ecc:
+            checks = atom_checks(block)
+            self._library.clew_model_load_checks(
+                self._handle, len(atoms), index.ctypes.data, checks.ctypes.data
+            )
 
     def fetch(self, address: int, count: int) -> NDArray[np.uint32]:
         """The atoms (uint32, [count, 8]) from atom address `address`. ValueError: beyond the memory."""
@@ -236,6 +245,13 @@ class CompiledModel:
         block = np.zeros((count, 8), dtype=np.uint32)
         self._library.clew_model_fetch(self._handle, count, index.ctypes.data, block.ctypes.data)
         return block
+
+    def flip(self, address: int, bit: int) -> None:
+        """Flips a stored bit of an atom: 0 to 255 are its data, 256 to 287 its check bits."""
+        if not 0 <= bit < ATOM_WIDTH + ATOM_CHECK_WIDTH:
+            raise ValueError(f"bit is {bit}: expected 0 to {ATOM_WIDTH + ATOM_CHECK_WIDTH - 1}")
+        index = self._storage_index(address, 1)
+        self._library.clew_model_flip(self._handle, int(index[0]), bit)
 
     def _storage_index(self, address: int, count: int) -> NDArray[np.uint64]:
         atoms = self._map.atoms

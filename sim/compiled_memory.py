@@ -35,13 +35,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hdl.generate import verilog
-from hdl.layouts import ATOM_BYTES, MemoryRequest, MemoryResponse, MemoryStatus, RefreshMode, Source
+from hdl.layouts import (
+    ATOM_BYTES,
+    ATOM_CHECK_WIDTH,
+    ATOM_WIDTH,
+    MemoryRequest,
+    MemoryResponse,
+    MemoryStatus,
+    RefreshMode,
+    Source,
+)
 from hdl.memory.address import AddressMap
 from hdl.memory.checker_rules import published_rules
 
 from .bench.memory import MemorySubsystem
 from .bench.packing import Packing
 from .compiled import ACCESS_RECORD, COMMAND_RECORD, copy_records
+from .model.ecc import atom_checks
 from .verilator import STORAGE_SOURCES, build_once, build_shared_library, content_key, source_key
 
 if TYPE_CHECKING:
@@ -54,6 +64,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANSWER_RECORD",
+    "ERROR_RECORD",
     "EXPECT_HELD",
     "NEVER",
     "REQUEST_RECORD",
@@ -112,6 +123,8 @@ _FAULTS = (
     "not answered",
 )
 _NO_REQUEST = 0xFFFF_FFFF
+#: What ECC found in one read: the cycle in which its data reached the responses.
+ERROR_RECORD = np.dtype([("cycle", "<u8"), ("address", "<u4"), ("uncorrectable", "<u4")])
 
 
 class _Pattern(ctypes.Structure):
@@ -167,6 +180,8 @@ class Run:
     """COMMAND_RECORD of this run and of the restart before it; cycles run on from run to run."""
     accesses: NDArray[np.void]
     """ACCESS_RECORD, likewise."""
+    errors: NDArray[np.void]
+    """ERROR_RECORD: what ECC corrected, and what it could not; empty without ECC."""
     refresh_window: tuple[int, int] | None
     """Cycles [begin, end) in which refresh was on without a restart, for `command_checker.check`."""
     violations: tuple[str, ...]
@@ -313,6 +328,9 @@ def _library(path: Path) -> ctypes.CDLL:
         ("run", i32, [handle, block, block, u32, pointer(_Options), pointer(u64)]),
         ("load", None, [handle, u64, u64, block, block]),
         ("fetch", None, [handle, u64, block, block]),
+        ("load_checks", None, [handle, u64, block, block]),
+        ("fetch_checks", None, [handle, u64, block, block]),
+        ("flip", None, [handle, u64, block, block]),
         ("reference", None, [handle, u64, u64, block]),
         ("clear", None, [handle]),
         ("log", ctypes.c_void_p, [handle, i32, pointer(u64)]),
@@ -429,6 +447,7 @@ class CompiledMemory:
             offering=end - begin.value if cycles is None else cycles,
             commands=self._log(0, COMMAND_RECORD),
             accesses=self._log(1, ACCESS_RECORD),
+            errors=self._log(4, ERROR_RECORD),
             refresh_window=None if self._refresh_since is None else (self._refresh_since, end),
             violations=tuple(
                 f"cycle {cycle}: {self._rules[rule]}" for cycle, rule in self._log(2, _VIOLATION_RECORD)
@@ -477,6 +496,11 @@ class CompiledMemory:
         self._library.clew_memory_load(
             self._handle, address, len(atoms), index.ctypes.data, block.ctypes.data
         )
+        if self.config.controller.ecc:
+            checks = atom_checks(block)
+            self._library.clew_memory_load_checks(
+                self._handle, len(atoms), index.ctypes.data, checks.ctypes.data
+            )
 
     def fetch(self, address: int, count: int) -> NDArray[np.uint32]:
         """The atoms (uint32, [count, 8]) that the storage holds from `address` on."""
@@ -484,6 +508,27 @@ class CompiledMemory:
         block = np.zeros((count, 8), dtype=np.uint32)
         self._library.clew_memory_fetch(self._handle, count, index.ctypes.data, block.ctypes.data)
         return block
+
+    def fetch_checks(self, address: int, count: int) -> NDArray[np.uint32]:
+        """The check bits (uint32, [count]) that the storage holds from `address` on, one word an atom."""
+        index = self._storage_index(address, count)
+        block = np.zeros(count, dtype=np.uint32)
+        self._library.clew_memory_fetch_checks(self._handle, count, index.ctypes.data, block.ctypes.data)
+        return block
+
+    def flip(self, addresses: ArrayLike, bits: ArrayLike) -> None:
+        """Flips stored bits, one of each atom of `addresses`: 0 to 255 are data, 256 to 287 check bits.
+
+        The scoreboard does not know.
+        """
+        where, which = (np.atleast_1d(a) for a in np.broadcast_arrays(addresses, bits))
+        if which.size and not 0 <= which.min() <= which.max() < ATOM_WIDTH + ATOM_CHECK_WIDTH:
+            raise ValueError(
+                f"bits are {which.min()} to {which.max()}: expected 0 to {ATOM_WIDTH + ATOM_CHECK_WIDTH - 1}"
+            )
+        index = np.ascontiguousarray(self.map.storage_index(where.astype(np.int64)), dtype=np.uint64)
+        flips = np.ascontiguousarray(which, dtype=np.uint32)
+        self._library.clew_memory_flip(self._handle, len(index), index.ctypes.data, flips.ctypes.data)
 
     def reference(self, address: int, count: int) -> NDArray[np.uint32]:
         """The atoms (uint32, [count, 8]) that the scoreboard expects from `address` on."""

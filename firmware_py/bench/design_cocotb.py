@@ -49,7 +49,7 @@ async def speed(dut: Any) -> None:
     config = named_config("testbench")
     bench = Testbench(dut, clock_ns=config.memory.timing.clock_ns, watchdog_cycles=_WATCHDOG_CYCLES)
     await bench.start()
-    backdoor = StorageBackdoor(config.memory)
+    backdoor = StorageBackdoor(config)
     assert bench.manager is not None
     transport = _TimedTransport(
         bench.manager, interrupt=dut.interrupt, clock_ns=bench.clock_ns, backdoor=backdoor

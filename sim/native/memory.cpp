@@ -141,7 +141,8 @@ struct Expectation {
     uint32_t request = NO_REQUEST;
     uint8_t status = 0;
     bool read = false;
-    uint32_t data[ATOM_WORDS] = {};
+    bool written = false;
+    uint32_t data[ATOM_WORDS] = {};  // a read: what it returns; a write: what was there before
 };
 
 struct Memory {
@@ -156,6 +157,7 @@ struct Memory {
     std::vector<AccessRecord> accesses;
     std::vector<ViolationRecord> violations;
     std::vector<FaultRecord> faults;
+    std::vector<ErrorRecord> errors;
 
     explicit Memory(uint64_t atoms)
         : store(clew_store_create()), reference(clew_store_create()), atoms(atoms) {
@@ -184,6 +186,7 @@ struct Memory {
         if (logging) {
             log_commands(*top, cycle, commands);
             log_access(*top, cycle, accesses);
+            log_error(*top, cycle, errors);
         }
         // The checker reports in the cycle after.
         if (top->violation) violations.push_back({cycle - 1, top->violation_rule});
@@ -352,7 +355,7 @@ class Run {
         Answer &answer = answers[offering];
         answer.accepted = memory.cycle;
         Expectation &expectation = expectations[answer.tag];
-        expectation = {offering, STATUS_OK, !request.write, {}};
+        expectation = {offering, STATUS_OK, !request.write, false, {}};
         if (request.address >= memory.atoms) {
             expectation.status = STATUS_OUT_OF_RANGE;
             expectation.read = false;
@@ -360,10 +363,8 @@ class Run {
         }
         uint32_t data[ATOM_WORDS];
         content(request.address, data);
-        if (!request.write) {
-            std::copy_n(data, ATOM_WORDS, expectation.data);
-            return;
-        }
+        std::copy_n(data, ATOM_WORDS, expectation.data);
+        if (!request.write) return;
         const uint32_t expected = expected_word(request);
         bool equal = true;
         for (uint32_t w = 0; w < ATOM_WORDS; ++w) {
@@ -373,6 +374,7 @@ class Run {
         }
         if (equal) {
             clew_store_load(memory.reference, request.address, 1, data);
+            expectation.written = true;
         } else {
             expectation.status = STATUS_MISMATCH;
         }
@@ -396,6 +398,10 @@ class Run {
         if (meaning != expectation.status && !(poisoned && options.poison)) fault(WRONG_STATUS, number);
         if (expectation.read && !poisoned && std::memcmp(answer.data, expectation.data, sizeof answer.data)) {
             fault(WRONG_DATA, number);
+        }
+        // A write that could not read what it depends on wrote nothing; nothing was accepted behind it.
+        if (poisoned && expectation.written) {
+            clew_store_load(memory.reference, requests[number].address, 1, expectation.data);
         }
         expectation.request = NO_REQUEST;
         tags[source].push(tag);
@@ -497,6 +503,23 @@ EXPORT void clew_memory_fetch(void *handle, uint64_t count, const uint64_t *inde
     for (uint64_t i = 0; i < count; ++i) clew_store_fetch(memory.store, index[i], 1, atoms + ATOM_WORDS * i);
 }
 
+// The same for check bits, which the scoreboard does not have.
+EXPORT void clew_memory_load_checks(void *handle, uint64_t count, const uint64_t *index,
+                                    const uint32_t *checks) {
+    clew_store *store = static_cast<Memory *>(handle)->store;
+    for (uint64_t i = 0; i < count; ++i) clew_store_load_checks(store, index[i], 1, checks + i);
+}
+
+EXPORT void clew_memory_fetch_checks(void *handle, uint64_t count, const uint64_t *index, uint32_t *checks) {
+    const clew_store *store = static_cast<Memory *>(handle)->store;
+    for (uint64_t i = 0; i < count; ++i) clew_store_fetch_checks(store, index[i], 1, checks + i);
+}
+
+EXPORT void clew_memory_flip(void *handle, uint64_t count, const uint64_t *index, const uint32_t *bits) {
+    clew_store *store = static_cast<Memory *>(handle)->store;
+    for (uint64_t i = 0; i < count; ++i) clew_store_flip(store, index[i], bits[i]);
+}
+
 // What the scoreboard holds of `count` atoms from address `first`.
 EXPORT void clew_memory_reference(void *handle, uint64_t first, uint64_t count, uint32_t *atoms) {
     clew_store_fetch(static_cast<Memory *>(handle)->reference, first, count, atoms);
@@ -515,7 +538,8 @@ EXPORT const void *clew_memory_log(void *handle, int32_t which, uint64_t *count)
         case 0: return records(memory.commands, count);
         case 1: return records(memory.accesses, count);
         case 2: return records(memory.violations, count);
-        default: return records(memory.faults, count);
+        case 3: return records(memory.faults, count);
+        default: return records(memory.errors, count);
     }
 }
 
@@ -525,5 +549,6 @@ EXPORT void clew_memory_clear_logs(void *handle) {
     memory.accesses.clear();
     memory.violations.clear();
     memory.faults.clear();
+    memory.errors.clear();
 }
 }

@@ -210,6 +210,16 @@ EXPORT void clew_model_fetch(void *handle, uint64_t count, const uint64_t *index
     for (uint64_t i = 0; i < count; ++i) clew_store_fetch(store, index[i], 1, atoms + 8 * i);
 }
 
+EXPORT void clew_model_load_checks(void *handle, uint64_t count, const uint64_t *index,
+                                   const uint32_t *checks) {
+    clew_store *store = static_cast<Model *>(handle)->store;
+    for (uint64_t i = 0; i < count; ++i) clew_store_load_checks(store, index[i], 1, checks + i);
+}
+
+EXPORT void clew_model_flip(void *handle, uint64_t index, uint32_t bit) {
+    clew_store_flip(static_cast<Model *>(handle)->store, index, bit);
+}
+
 // The records of a log (0 commands, 1 hops, 2 accesses), valid until the model runs or the log is cleared.
 EXPORT const void *clew_model_log(void *handle, int32_t which, uint64_t *count) {
     const Model &model = *static_cast<Model *>(handle);

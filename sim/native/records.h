@@ -29,8 +29,15 @@ struct AccessRecord {
     uint32_t unused;
 };
 
-static_assert(sizeof(CommandRecord) == 16 && sizeof(AccessRecord) == 16,
-              "sim/compiled.py declares records of 16 bytes");
+// What ECC found in the data of one read.
+struct ErrorRecord {
+    uint64_t cycle;
+    uint32_t address;
+    uint32_t uncorrectable;  // 0: it was corrected
+};
+
+static_assert(sizeof(CommandRecord) == 16 && sizeof(AccessRecord) == 16 && sizeof(ErrorRecord) == 16,
+              "sim/compiled.py and sim/compiled_memory.py declare records of 16 bytes");
 
 // Appends what is on the command buses of `top` in this cycle.
 template <class Top>
@@ -52,4 +59,13 @@ void log_access(const Top &top, uint64_t cycle, std::vector<AccessRecord> &log) 
     const uint32_t tag = top.PORT(access, tag);  // source 3, context 6
     log.push_back({cycle, static_cast<uint8_t>(tag & 7), static_cast<uint8_t>(tag >> 3 & 63),
                    top.PORT(access, row_class), top.PORT(access, write), 0});
+}
+
+// Appends what the error monitor of `top` says in this cycle; a top without ECC has none.
+template <class Top>
+void log_error(const Top &top, uint64_t cycle, std::vector<ErrorRecord> &log) {
+    if constexpr (requires { top.PORT(errors, corrected); }) {
+        if (!(top.PORT(errors, corrected) | top.PORT(errors, uncorrectable))) return;
+        log.push_back({cycle, top.PORT(errors, address), top.PORT(errors, uncorrectable)});
+    }
 }
