@@ -34,7 +34,7 @@ demo: $(INSTALLED)
 	@$(BIN)/clew demo
 
 bench: $(INSTALLED)
-	@$(BIN)/clew bench $(PUBLIC_TRACES)
+	@$(BIN)/clew bench design $(PUBLIC_TRACES)
 
 test: lint
 	@# Plugins are named, not found: pytest would rewrite the sources of those it finds, and Python 3.11 can fail

@@ -10,6 +10,7 @@ import typer
 
 from hdl.config import CONFIGS
 
+from .bench_cli import app as bench_app
 from .errors import InputError
 from .trace_cli import app as trace_app
 
@@ -24,6 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(trace_app, name="trace", help="Import, describe and check traces.")
+app.add_typer(bench_app, name="bench", help="Measure figures, each beside its target.")
 
 Memory = Annotated[str, typer.Option(help="Memory preset: a name, or a file FILE.toml.")]
 Far = Annotated[str, typer.Option(help="Far path: a published latency of data/off_chip_paths.csv.")]
@@ -137,31 +139,6 @@ def timing(
     from hdl.memory.timing_page import markdown
 
     _page(markdown(), out)
-
-
-@app.command()
-def bench(
-    files: Annotated[
-        list[Path] | None, typer.Argument(help="Trace files that must replay without a fault.")
-    ] = None,
-    json: Annotated[Path | None, typer.Option("--json", help="Write the figures here.")] = None,
-    cocotb: Annotated[bool, typer.Option(help="Measure the speed of cocotb as well.")] = True,
-) -> None:
-    """Measure the figures that the design must reach. Exit status 1: one was missed."""
-    from .bench import figures, figures_document, print_figures
-    from .progress import Reporter
-    from .report.document import require_output, write_document
-    from .report.table import console
-
-    if json is not None:
-        require_output(json, inputs=files or [])
-    with Reporter() as reporter:
-        measured = figures(files or [], announce=reporter.announce, with_cocotb=cocotb)
-    if json is not None:
-        write_document(json, figures_document(measured))
-    print_figures(measured, console())
-    if not all(figure.reached for figure in measured):
-        raise typer.Exit(1)
 
 
 def _compare(

@@ -37,7 +37,8 @@ def parse(atoms: NDArray[np.uint32]) -> Records:
 
     tag: index in the batch of the WALK's atom. kind: 0 the walk is over, 1 one yielded result. status:
     `WalkStatus`. place: 0 near, 1 far. channel: of a near walk; 0 of a far one. hops: records read so far.
-    walk_cycles: launch leaves the Sequencer to verdict arrives there. walker_cycles: within the walker. registers: r0..r2.
+    walk_cycles: launch leaves the Sequencer to verdict arrives there. walker_cycles: within the walker.
+    registers: r0..r2.
     """
     if atoms.ndim != 2 or atoms.shape[1] != 8:
         raise ValueError(f"completion atoms have the shape {atoms.shape}: expected [n, 8]")

@@ -7,6 +7,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 
+from .memory.address_bits import address_of_place
 from .memory.timing import Organisation, TimingPreset, preset
 
 __all__ = [
@@ -176,7 +177,8 @@ class MemoryConfig:
     storage: str = "array"
     """`array`: Amaranth memory, synthesizable. `dpi`: sparse pages in C, simulation only."""
     address_map: tuple[str, ...] = ("pseudo_channel", "bank_group", "column", "bank", "row")
-    """Fields of an atom address from the lowest bit up."""
+    """The place's bits in an atom address, from the lowest up: fields, bits of fields, XORs of them. The
+    notation is that of `hdl/memory/address_bits.py`: "bank", "row[2:0]", "row[3]", "bank^row[1:0]"."""
 
     def __post_init__(self) -> None:
         base = self.timing.organisation
@@ -196,12 +198,10 @@ class MemoryConfig:
             "a power of two up to 16",
         )
         _require(self.storage in ("array", "dpi"), "memory.storage", self.storage, "array or dpi")
-        _require(
-            sorted(self.address_map) == sorted(("pseudo_channel", "bank_group", "column", "bank", "row")),
-            "memory.address_map",
-            self.address_map,
-            "each of pseudo_channel, bank_group, column, bank, row once",
-        )
+        try:
+            address_of_place(self.address_map, self.organisation)
+        except ValueError as error:
+            raise ValueError(f"memory.address_map: {error}") from None
 
     @property
     def timing(self) -> TimingPreset:

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 __all__ = [
     "ADDRESS_WIDTH",
     "ATOM_BYTES",
+    "ATOM_CHECK_WIDTH",
     "ATOM_WIDTH",
     "CHANNEL_WIDTH",
     "CONTEXT_WIDTH",
@@ -17,6 +18,8 @@ __all__ = [
     "ColumnOp",
     "ContextWrite",
     "CopyCommand",
+    "ErrorMonitor",
+    "FaultInjection",
     "HopEvent",
     "HopMonitor",
     "MemoryPort",
@@ -42,6 +45,8 @@ __all__ = [
 ATOM_WIDTH = 256
 #: Bytes of one atom.
 ATOM_BYTES = ATOM_WIDTH // 8
+#: Check bits of an atom where memory has ECC: 8 for each 64-bit word, those of word w from bit 8w.
+ATOM_CHECK_WIDTH = ATOM_WIDTH // 8
 #: Bits of an atom address everywhere outside a channel: a record word holds one.
 ADDRESS_WIDTH = 32
 #: Bits of a context number: a walker has at most 64 contexts.
@@ -75,9 +80,10 @@ class MemoryStatus(enum.Enum, shape=3):
 
     OK = 0
     CORRECTED = 1
-    """ECC corrected a bit; the data is good."""
+    """A read whose data ECC corrected; the data is good."""
     POISONED = 2
-    """Uncorrectable; the data must not be used."""
+    """A read that ECC could not correct: the data is zero and must not be used. A write that had to read
+    first and could not: nothing was written."""
     OUT_OF_RANGE = 3
     """The address is beyond the memory; nothing was accessed."""
     MISMATCH = 4
@@ -239,24 +245,27 @@ class ColumnBus(wiring.Signature):
     column : Out(6)
     write_data : Out(256)
     write_mask : Out(32)
-        Byte enables.
+        Byte enables. With `ecc` those of a 64-bit word are all alike.
     read_valid : In(1)
     read_data : In(256)
+    write_check : Out(32), read_check : In(32)
+        Check bits, written and read with their words; only with `ecc`.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "op": Out(ColumnOp),
-                "pseudo_channel": Out(1),
-                "bank": Out(6),
-                "column": Out(6),
-                "write_data": Out(ATOM_WIDTH),
-                "write_mask": Out(ATOM_BYTES),
-                "read_valid": In(1),
-                "read_data": In(ATOM_WIDTH),
-            }
-        )
+    def __init__(self, *, ecc: bool = False) -> None:
+        members = {
+            "op": Out(ColumnOp),
+            "pseudo_channel": Out(1),
+            "bank": Out(6),
+            "column": Out(6),
+            "write_data": Out(ATOM_WIDTH),
+            "write_mask": Out(ATOM_BYTES),
+            "read_valid": In(1),
+            "read_data": In(ATOM_WIDTH),
+        }
+        if ecc:
+            members |= {"write_check": Out(ATOM_CHECK_WIDTH), "read_check": In(ATOM_CHECK_WIDTH)}
+        super().__init__(members)
 
 
 class Walk(data.Struct):
@@ -413,3 +422,59 @@ class AccessMonitor(wiring.Signature):
 
     def __init__(self) -> None:
         super().__init__({"row_class": Out(RowClass), "tag": Out(Tag), "write": Out(1)})
+
+
+class ErrorMonitor(wiring.Signature):
+    """What ECC found in the read whose data came in the cycle before. Observation only.
+
+    Members
+    -------
+    corrected : Out(1)
+        Bits were corrected; the read is answered CORRECTED.
+    uncorrectable : Out(1)
+        The read is answered POISONED.
+    address : Out(32)
+        The atom; counts with either of the two.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"corrected": Out(1), "uncorrectable": Out(1), "address": Out(ADDRESS_WIDTH)})
+
+
+class FaultInjection(wiring.Signature):
+    """Control of a device's bit-flip injector: which bits the storage returns wrong, of which atom.
+
+    The faults are transient: what is stored stays as it is.
+
+    Members
+    -------
+    address : Out(32)
+        The atom whose reads are disturbed while the injector is armed.
+    lane : Out(4)
+        32 bits of the atom: 0 to 7 are its data from the lowest bit up, 8 its check bits.
+    flips : Out(32)
+        Bits of `lane` to flip, taken at `set_flips`; they stay until they are set anew.
+    set_flips : Out(1)
+    set_armed : Out(1)
+        Take `arm` and `sticky`.
+    arm : Out(1)
+        1: disturb reads of the atom. 0: leave them alone.
+    sticky : Out(1)
+        1: every read, until it is disarmed. 0: the next read only.
+    armed : In(1)
+        Reads of the atom are disturbed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "address": Out(ADDRESS_WIDTH),
+                "lane": Out(4),
+                "flips": Out(32),
+                "set_flips": Out(1),
+                "set_armed": Out(1),
+                "arm": Out(1),
+                "sticky": Out(1),
+                "armed": In(1),
+            }
+        )

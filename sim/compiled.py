@@ -12,18 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hdl.generate import verilog
+from hdl.layouts import ATOM_CHECK_WIDTH, ATOM_WIDTH
 from hdl.memory.stack import StackMap
 from hdl.top import Clew
 
-from .verilator import (
-    STORAGE_SOURCES,
-    VERILATOR_FLAGS,
-    WAIVERS,
-    build_once,
-    content_key,
-    run_tool,
-    source_key,
-)
+from .model.ecc import atom_checks
+from .verilator import STORAGE_SOURCES, build_once, build_shared_library, content_key, source_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +34,7 @@ __all__ = [
     "CompiledModel",
     "build_library",
     "compile_library",
+    "copy_records",
     "design_verilog",
 ]
 
@@ -120,25 +115,13 @@ def compile_library(
     design: Path, *, channels: int = 1, announce: Callable[[str], None] | None = None
 ) -> Path:
     """The shared library of the Verilog file `design`, whose top has the ports of `Clew` with `channels`."""
-    sources = [_NATIVE / "model.cpp", *STORAGE_SOURCES]
-    flags = [*VERILATOR_FLAGS, "--cc", "--exe", "--no-timing", "--prefix", "Vclew", "--top-module", "clew"]
-    # The executable that --exe asks for is a shared library.
-    flags += ["-LDFLAGS", "-shared", "-CFLAGS", f"-fPIC -fvisibility=hidden -DCLEW_CHANNELS={channels}"]
-
-    def build(folder: Path) -> None:
-        _tell(announce, "compiling the design with Verilator")
-        run_tool(
-            ["verilator", *flags, "-CFLAGS", f"-I{_NATIVE}", "--Mdir", str(folder), "-o", "clew.so"]
-            + [str(path) for path in (WAIVERS, design, *sources)],
-            folder=folder,
-        )
-        run_tool(["make", "-j2", "-f", "Vclew.mk", "clew.so"], folder=folder)
-        for leftover in folder.iterdir():
-            if leftover.name != "clew.so":
-                leftover.unlink()
-
-    headers = sorted(_NATIVE.glob("*.h"))
-    return build_once("model", content_key(design, WAIVERS, *sources, *headers, *flags), build) / "clew.so"
+    return build_shared_library(
+        design,
+        toplevel="clew",
+        sources=[_NATIVE / "model.cpp", *STORAGE_SOURCES],
+        header=("channels.h", f"#define CLEW_CHANNELS {channels}\n"),
+        announce=announce,
+    )
 
 
 @cache
@@ -158,6 +141,8 @@ def _library(path: Path) -> ctypes.CDLL:
         ("load", None, [handle, u64, words, words]),
         ("fetch", None, [handle, u64, words, words]),
         ("commands", ctypes.c_void_p, [handle, u32, ctypes.POINTER(u64)]),
+        ("load_checks", None, [handle, u64, words, words]),
+        ("flip", None, [handle, u64, u32]),
         ("log", ctypes.c_void_p, [handle, i32, ctypes.POINTER(u64)]),
         ("clear_logs", None, [handle]),
     ):
@@ -165,6 +150,14 @@ def _library(path: Path) -> ctypes.CDLL:
         function.restype = result
         function.argtypes = arguments
     return library
+
+
+def copy_records(data: int | None, count: int, record: np.dtype) -> NDArray[np.void]:
+    """A copy of the `count` records at address `data`, which may be None when there are none."""
+    if not data or not count:
+        return np.zeros(0, dtype=record)
+    raw = ctypes.cast(data, ctypes.POINTER(ctypes.c_uint8))
+    return np.ctypeslib.as_array(raw, shape=(count * record.itemsize,)).view(record).copy()
 
 
 class CompiledModel:
@@ -249,6 +242,11 @@ class CompiledModel:
         index = self._storage_index(address, len(atoms))
         block = np.ascontiguousarray(atoms, dtype=np.uint32)
         self._library.clew_model_load(self._handle, len(atoms), index.ctypes.data, block.ctypes.data)
+        if self.config.controller.ecc:
+            checks = atom_checks(block)
+            self._library.clew_model_load_checks(
+                self._handle, len(atoms), index.ctypes.data, checks.ctypes.data
+            )
 
     def fetch(self, address: int, count: int) -> NDArray[np.uint32]:
         """The atoms (uint32, [count, 8]) from atom address `address`. ValueError: beyond the memory."""
@@ -256,6 +254,13 @@ class CompiledModel:
         block = np.zeros((count, 8), dtype=np.uint32)
         self._library.clew_model_fetch(self._handle, count, index.ctypes.data, block.ctypes.data)
         return block
+
+    def flip(self, address: int, bit: int) -> None:
+        """Flips a stored bit of an atom: 0 to 255 are its data, 256 to 287 its check bits."""
+        if not 0 <= bit < ATOM_WIDTH + ATOM_CHECK_WIDTH:
+            raise ValueError(f"bit is {bit}: expected 0 to {ATOM_WIDTH + ATOM_CHECK_WIDTH - 1}")
+        index = self._storage_index(address, 1)
+        self._library.clew_model_flip(self._handle, int(index[0]), bit)
 
     def _storage_index(self, address: int, count: int) -> NDArray[np.uint64]:
         atoms = self._map.atoms
@@ -290,11 +295,7 @@ class CompiledModel:
     def _records(self, log: Callable[..., int], which: int, record: np.dtype) -> NDArray[np.void]:
         count = ctypes.c_uint64()
         data = log(self._handle, which, ctypes.byref(count))
-        if not count.value:
-            return np.zeros(0, dtype=record)
-        raw = ctypes.cast(data, ctypes.POINTER(ctypes.c_uint8))
-        size = count.value * record.itemsize
-        return np.ctypeslib.as_array(raw, shape=(size,)).view(record).copy()
+        return copy_records(data, count.value, record)
 
     def clear_logs(self) -> None:
         """Empties every log."""

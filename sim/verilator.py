@@ -33,6 +33,7 @@ __all__ = [
     "WAIVERS",
     "BuildError",
     "build_once",
+    "build_shared_library",
     "cache_folder",
     "content_key",
     "run_cocotb",
@@ -174,6 +175,45 @@ def build_once(name: str, key: str, build: Callable[[Path], None]) -> Path:
             shutil.rmtree(work, ignore_errors=True)
             raise
     return final
+
+
+def build_shared_library(
+    design: Path,
+    *,
+    toplevel: str,
+    sources: Sequence[Path],
+    header: tuple[str, str] | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> Path:
+    """The shared library of Verilog file `design` with C++ and Verilog `sources`, built when it is new.
+
+    Verilator's class is called V`toplevel`; functions stay hidden unless a source exports them. `header` is
+    the name and the text of a further C++ header. `announce` is told when the compiler runs. Raises
+    BuildError when a tool fails.
+    """
+    native = WAIVERS.parent
+    library = f"{toplevel}.so"
+    flags = [*VERILATOR_FLAGS, "--cc", "--exe", "--no-timing", "--prefix", f"V{toplevel}"]
+    # The executable that --exe asks for is a shared library.
+    flags += ["--top-module", toplevel, "-LDFLAGS", "-shared", "-CFLAGS", "-fPIC -fvisibility=hidden"]
+
+    def build(folder: Path) -> None:
+        if announce is not None:
+            announce("compiling the design with Verilator")
+        if header is not None:
+            (folder / header[0]).write_text(header[1])
+        run_tool(
+            ["verilator", *flags, "-CFLAGS", f"-I{native}", "--Mdir", str(folder), "-o", library]
+            + [str(path) for path in (WAIVERS, design, *sources)],
+            folder=folder,
+        )
+        run_tool(["make", "-j2", "-f", f"V{toplevel}.mk", library], folder=folder)
+        for leftover in folder.iterdir():
+            if leftover.name != library:
+                leftover.unlink()
+
+    key = content_key(design, WAIVERS, *sources, *sorted(native.glob("*.h")), *(header or ()), *flags)
+    return build_once(f"library-{toplevel}", key, build) / library
 
 
 def _public_top(toplevel: str) -> str:

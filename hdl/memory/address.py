@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import xor
 from typing import Any, NamedTuple
 
 from amaranth.hdl import Cat, Const, Value
 
 from ..config import MemoryConfig
+from .address_bits import address_of_place, field_widths
 from .timing import Organisation
 
 __all__ = ["AddressMap", "DecodedAddress", "Place"]
@@ -35,33 +38,25 @@ class DecodedAddress(NamedTuple):
     out_of_range: Value
 
 
-def _bits(count: int) -> int:
-    return count.bit_length() - 1
-
-
 class AddressMap:
-    """The bijection between atom addresses [0, atoms) and places, as declared by the configuration.
+    """The bijection between atom addresses [0, atoms) and places, as declared by the configuration
+    (`address_bits` has the notation).
 
-    `fields` lists (name, low bit, width) from the lowest bit up. The Python methods take and return
-    integers or numpy integer arrays alike.
+    The Python methods take and return integers or numpy integer arrays alike.
     """
 
     def __init__(self, config: MemoryConfig) -> None:
         organisation: Organisation = config.organisation
         self.organisation = organisation
-        self._widths = {
-            "pseudo_channel": _bits(organisation.pseudo_channels),
-            "bank_group": _bits(organisation.bank_groups),
-            "bank": _bits(organisation.banks_per_group),
-            "row": _bits(organisation.rows),
-            "column": _bits(organisation.columns),
-        }
-        self.fields: list[tuple[str, int, int]] = []
-        low = 0
-        for name in config.address_map:
-            self.fields.append((name, low, self._widths[name]))
-            low += self._widths[name]
-        self.width = low
+        self._to_address = address_of_place(config.address_map, organisation)
+        inverse = self._to_address.inverse()
+        assert inverse is not None, "a declaration that was accepted has an inverse"
+        self._to_index = inverse
+        widths = field_widths(organisation)
+        self._column_bits = widths["column"]
+        self._row_bits = widths["row"]
+        self._bank_bits = widths["bank_group"] + widths["bank"]
+        self.width = sum(widths.values())
 
     @property
     def atoms(self) -> int:
@@ -70,10 +65,14 @@ class AddressMap:
 
     def decode(self, address: Any) -> Place:
         """The place of an atom address. Raises ValueError for an address that is out of range."""
-        self._check("address", address, self.atoms)
-        parts = {name: address >> low & (1 << width) - 1 for name, low, width in self.fields}
-        bank = parts["bank_group"] | parts["bank"] << self._widths["bank_group"]
-        return Place(parts["pseudo_channel"], bank, parts["row"], parts["column"])
+        index = self.storage_index(address)
+        row, bank = index >> self._column_bits, index >> self._column_bits + self._row_bits
+        return Place(
+            pseudo_channel=bank >> self._bank_bits,
+            bank=bank & (1 << self._bank_bits) - 1,
+            row=row & (1 << self._row_bits) - 1,
+            column=index & (1 << self._column_bits) - 1,
+        )
 
     def encode(self, place: Place) -> Any:
         """The atom address of a place. Raises ValueError for a place that the memory does not have."""
@@ -85,36 +84,42 @@ class AddressMap:
             ("column", organisation.columns),
         ):
             self._check(name, getattr(place, name), count)
-        group_bits = self._widths["bank_group"]
-        parts = {
-            "pseudo_channel": place.pseudo_channel,
-            "bank_group": place.bank & (1 << group_bits) - 1,
-            "bank": place.bank >> group_bits,
-            "row": place.row,
-            "column": place.column,
-        }
-        address = 0
-        for name, low, _ in self.fields:
-            address = address | parts[name] << low
-        return address
+        return self._to_address.apply(self._index(place))
 
     def storage_index(self, address: Any) -> Any:
         """Where the storage keeps an atom: ((pseudo_channel*banks + bank)*rows + row)*columns + column."""
-        place, organisation = self.decode(address), self.organisation
-        unit = place.pseudo_channel * organisation.banks + place.bank
-        return (unit * organisation.rows + place.row) * organisation.columns + place.column
+        self._check("address", address, self.atoms)
+        return self._to_index.apply(address)
 
     def wires(self, address: Value) -> DecodedAddress:
-        """The same decoding as RTL: slices of `address`, no logic but the range check."""
-        parts = {name: address[low : low + width] for name, low, width in self.fields}
+        """The same decoding as RTL: bits of `address`, XORs where they are declared, and the range check."""
+        index = [
+            reduce(xor, (address[source] for source in range(self.width) if row >> source & 1))
+            for row in self._to_index.rows
+        ]
+        bank = self._column_bits + self._row_bits
         beyond = address[self.width :]
         return DecodedAddress(
-            unit=Value.cast(Cat(parts["bank_group"], parts["bank"], parts["pseudo_channel"])),
-            row=Value.cast(parts["row"]),
-            column=Value.cast(parts["column"]),
-            atom=Value.cast(Cat(parts["column"], parts["row"])),
+            unit=Value.cast(Cat(index[bank:])),
+            row=Value.cast(Cat(index[self._column_bits : bank])),
+            column=Value.cast(Cat(index[: self._column_bits])),
+            atom=Value.cast(Cat(index[:bank])),
             out_of_range=beyond.any() if len(beyond) else Const(0, 1),
         )
+
+    def address_wires(self, *, unit: Value, row: Value, column: Value) -> Value:
+        """The inverse of `wires` as RTL: the atom address of a place, as wide as the address map."""
+        index = Cat(column, row, unit)
+        return Value.cast(
+            Cat(
+                reduce(xor, (index[source] for source in range(self.width) if bits >> source & 1))
+                for bits in self._to_address.rows
+            )
+        )
+
+    def _index(self, place: Place) -> Any:
+        unit = place.pseudo_channel << self._bank_bits | place.bank
+        return (unit << self._row_bits | place.row) << self._column_bits | place.column
 
     @staticmethod
     def _check(name: str, value: Any, count: int) -> None:

@@ -1,12 +1,12 @@
-"""The atomic unit: conditional writes as an uninterrupted read, compare and write."""
+"""The atomic unit: writes that depend on what is there, as an uninterrupted read and write."""
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..layouts import ATOM_BYTES, MemoryPort, MemoryStatus, Source, Tag
+from ..layouts import ATOM_BYTES, ATOM_WIDTH, MemoryPort, MemoryStatus, Source, Tag
 
 __all__ = ["AtomicUnit"]
 
@@ -14,14 +14,18 @@ _WORD_BYTES = 4
 
 
 class AtomicUnit(wiring.Component):
-    """A filter in front of a controller that replaces a conditional write by a read and, if the word that
-    the mask selects has its expected value, a write.
+    """A filter in front of a controller that replaces a write which depends on what is there by a read
+    and, unless the read forbids it, a write.
 
-    Other requests and all responses pass through in the same cycle. A conditional write is not accepted,
-    and so keeps later requests out, until it is decided; earlier ones come first because the memory keeps
-    the order of one atom. It is answered with MISMATCH when the word had changed, or with the status of
-    the read when that failed; nothing is written then. Its read carries the source CONTROLLER, which no
-    requester may use.
+    Two kinds of writes depend on what is there. A conditional write takes place if the word that the mask
+    selects has its expected value, else it is answered with MISMATCH. A partial write, whose mask has some
+    but not all bytes of a group of `write_bytes` which the memory writes only together, brings the group's
+    other bytes along. A write may be both. One whose read failed is answered with the status of the read.
+    Nothing is written when the answer is not OK.
+
+    Other requests and all responses pass through in the same cycle. A dependent write is not accepted, and
+    so keeps later requests out, until it is decided; earlier ones come first because the memory keeps the
+    order of one atom. Its read carries the source CONTROLLER, which no requester may use.
 
     Members
     -------
@@ -30,12 +34,13 @@ class AtomicUnit(wiring.Component):
     memory : Out(MemoryPort)
         The controller's side.
     hold : In(1)
-        Begin nothing: no request passes unless it completes a conditional write that is under way.
+        Begin nothing: no request passes unless it completes a dependent write that is under way.
     idle : Out(1)
-        No conditional write is under way.
+        No dependent write is under way.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, write_bytes: int = 1) -> None:
+        self._write_bytes = write_bytes
         super().__init__(
             {"port": In(MemoryPort()), "memory": Out(MemoryPort()), "hold": In(1), "idle": Out(1)}
         )
@@ -58,12 +63,33 @@ class AtomicUnit(wiring.Component):
             total = total | other
         m.d.comb += word.eq(total)
 
+        # -- Partial writes: groups of bytes that are written together --
+        size = self._write_bytes
+        groups = [asked.payload.mask[low : low + size] for low in range(0, ATOM_BYTES, size)]
+        dependent = Signal()
+        partial = Cat(group.any() & ~group.all() for group in groups).any()
+        m.d.comb += dependent.eq(asked.payload.write & (asked.payload.conditional | partial))
+        kept = Signal(ATOM_WIDTH)
+        if size > 1:
+            # Where the mask needs no widening these are the request's own, or not written.
+            m.d.comb += [
+                request.payload.mask.eq(Cat(group.any().replicate(size) for group in groups)),
+                request.payload.data.eq(
+                    Cat(
+                        Mux(enable, asked.payload.data.word_select(n, 8), kept.word_select(n, 8))
+                        for n, enable in enumerate(asked.payload.mask)
+                    )
+                ),
+            ]
+        else:
+            m.d.comb += [
+                request.payload.mask.eq(asked.payload.mask),
+                request.payload.data.eq(asked.payload.data),
+            ]
+
         reading, refusing = Signal(), Signal()
         m.d.comb += [
-            *(
-                request.payload[name].eq(asked.payload[name])
-                for name in ("address", "expected", "data", "mask", "priority")
-            ),
+            *(request.payload[name].eq(asked.payload[name]) for name in ("address", "expected", "priority")),
             request.payload.conditional.eq(0),
             request.payload.write.eq(asked.payload.write & ~reading),
             request.payload.tag.context.eq(asked.payload.tag.context),
@@ -90,18 +116,20 @@ class AtomicUnit(wiring.Component):
                     self.idle.eq(1),
                     request.valid.eq(asked.valid & ~self.hold),
                 ]
-                with m.If(asked.payload.write & asked.payload.conditional):
+                with m.If(dependent):
                     m.d.comb += reading.eq(1)
                     with m.If(request.valid & request.ready):
-                        m.next = "COMPARE"
+                        m.next = "READ"
                 with m.Else():
                     m.d.comb += asked.ready.eq(request.ready & ~self.hold)
-            with m.State("COMPARE"):
+            with m.State("READ"):
                 with m.If(response.valid & own):
                     m.d.comb += response.ready.eq(1)
+                    if size > 1:
+                        m.d.sync += kept.eq(response.payload.data)
                     with m.If(good):
                         m.d.sync += status.eq(MemoryStatus.MISMATCH)
-                        with m.If(word == asked.payload.expected):
+                        with m.If(~asked.payload.conditional | (word == asked.payload.expected)):
                             m.next = "WRITE"
                         with m.Else():
                             m.next = "REFUSE"

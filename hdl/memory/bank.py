@@ -7,6 +7,9 @@ in small memories that are indexed by bank and read only where a command or a co
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
@@ -64,9 +67,14 @@ class BankQueues(wiring.Component):
         Whose row to open; `row_row` : Out(row) is that row.
     column_issue, column_unit : In, column_slot : In(slots), one hot
         The request that is served in this cycle and leaves its slot.
-    column_column, column_tag, column_entry, column_class : Out
+    column_column, column_row, column_tag, column_entry, column_class : Out
         What it asked for, and what it found.
+    busy : Out(units)
+        A request is queued at the bank.
+    walks_waiting : Out(units)
+        A walk's request (`priority`) is queued at the bank.
     empty : Out(1)
+        Nothing is queued anywhere.
     """
 
     def __init__(self, config: DesignConfig) -> None:
@@ -100,9 +108,12 @@ class BankQueues(wiring.Component):
                 "column_unit": In(unit),
                 "column_slot": In(self._slots),
                 "column_column": Out(self._column_bits),
+                "column_row": Out(self._row_bits),
                 "column_tag": Out(Tag),
                 "column_entry": Out(entry),
                 "column_class": Out(RowClass),
+                "busy": Out(self._units),
+                "walks_waiting": Out(self._units),
                 "empty": Out(1),
             }
         )
@@ -228,7 +239,11 @@ class BankQueues(wiring.Component):
                 # The slot that was filled last is the younger of its pair.
                 before = state.before[pair_index(slots, other, s)]
                 m.d.sync += before.eq((before | entered) & ~entered_slots[other])
-        m.d.comb += self.empty.eq(~Cat(valid.any() for valid in state.valid).any())
+        m.d.comb += [
+            self.busy.eq(reduce(or_, state.valid)),
+            self.walks_waiting.eq(reduce(or_, state.priority)),
+            self.empty.eq(~self.busy.any()),
+        ]
 
         # -- What the commands need to know --
         def choose(slot: Value, words: list[Value]) -> Value:
@@ -240,8 +255,8 @@ class BankQueues(wiring.Component):
         owner = Signal(self._owner_width)
         m.d.comb += [
             self.row_row.eq(choose(self.row_slot, [row_of(read(atom, self.row_unit)) for atom in atoms])),
-            self.column_column.eq(
-                choose(self.column_slot, [column_of(read(atom, self.column_unit)) for atom in atoms])
+            Cat(self.column_column, self.column_row).eq(
+                choose(self.column_slot, [read(atom, self.column_unit) for atom in atoms])
             ),
             owner.eq(choose(self.column_slot, [read(words, self.column_unit) for words in owners])),
             Cat(self.column_entry, Value.cast(self.column_tag)).eq(owner),

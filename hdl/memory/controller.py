@@ -11,6 +11,7 @@ from ..layouts import (
     AccessMonitor,
     ColumnBus,
     ColumnOp,
+    ErrorMonitor,
     MemoryPort,
     MemoryStatus,
     RefreshMode,
@@ -21,6 +22,8 @@ from ..layouts import (
 from .address import AddressMap
 from .atomic import AtomicUnit
 from .bank import BankQueues
+from .correction import Correction
+from .ecc import WORD_BYTES, AtomEncoder
 from .refresher import Refresher
 from .responses import Responses
 from .scheduler import Scheduler
@@ -38,15 +41,17 @@ CONTROLLER_COMMANDS = frozenset(
 
 class Controller(wiring.Component):
     """A channel's controller. A request accepted in cycle 0 is on a bus in cycle 2 if nothing is in its way;
-    a read's data leaves in the cycle it comes from the device.
+    a read's data leaves in the cycle it comes from the device, with ECC one cycle later.
 
     Members
     -------
     memory : In(MemoryPort())
     row : Out(RowBus())
-    column : Out(ColumnBus())
+    column : Out(ColumnBus(ecc=...))
     access : Out(AccessMonitor())
         The access whose column command is on the bus.
+    errors : Out(ErrorMonitor())
+        What ECC found; only with `config.controller.ecc`.
     refresh : In(RefreshMode)
     restart : In(1)
         Accept nothing new, finish what is queued, close every row, stop refresh.
@@ -57,17 +62,19 @@ class Controller(wiring.Component):
 
     def __init__(self, config: DesignConfig) -> None:
         self._config = config
-        super().__init__(
-            {
-                "memory": In(MemoryPort()),
-                "row": Out(RowBus()),
-                "column": Out(ColumnBus()),
-                "access": Out(AccessMonitor()),
-                "refresh": In(RefreshMode),
-                "restart": In(1),
-                "restarted": Out(1),
-            }
-        )
+        self._ecc = config.controller.ecc
+        members = {
+            "memory": In(MemoryPort()),
+            "row": Out(RowBus()),
+            "column": Out(ColumnBus(ecc=self._ecc)),
+            "access": Out(AccessMonitor()),
+            "refresh": In(RefreshMode),
+            "restart": In(1),
+            "restarted": Out(1),
+        }
+        if self._ecc:
+            members["errors"] = Out(ErrorMonitor())
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -76,7 +83,7 @@ class Controller(wiring.Component):
         organisation = config.memory.organisation
         bank_bits = organisation.banks.bit_length() - 1
 
-        m.submodules.atomic = atomic = AtomicUnit()
+        m.submodules.atomic = atomic = AtomicUnit(write_bytes=WORD_BYTES if self._ecc else 1)
         m.submodules.queues = queues = BankQueues(config)
         m.submodules.write_buffer = write_buffer = WriteBuffer(config.controller)
         m.submodules.responses = responses = Responses(config.controller)
@@ -160,9 +167,33 @@ class Controller(wiring.Component):
             write_buffer.read_entry.eq(queues.column_entry),
             responses.issue.eq(reads),
             responses.issue_tag.eq(queues.column_tag),
-            responses.read_valid.eq(self.column.read_valid),
-            responses.read_data.eq(self.column.read_data),
         ]
+        if self._ecc:
+            m.submodules.encoder = encoder = AtomEncoder()
+            m.d.comb += encoder.data.eq(write_buffer.read_data)
+            with m.If(writes):
+                m.d.sync += self.column.write_check.eq(encoder.check)
+            m.submodules.correction = correction = Correction(config.controller)
+            connect(m, correction.errors, flipped(self.errors))
+            m.d.comb += [
+                correction.issue.eq(reads),
+                correction.issue_address.eq(
+                    address_map.address_wires(
+                        unit=scheduler.column_unit, row=queues.column_row, column=queues.column_column
+                    )
+                ),
+                correction.read_valid.eq(self.column.read_valid),
+                correction.read_data.eq(self.column.read_data),
+                correction.read_check.eq(self.column.read_check),
+                responses.read_valid.eq(correction.valid),
+                responses.read_data.eq(correction.data),
+                responses.read_status.eq(correction.status),
+            ]
+        else:
+            m.d.comb += [
+                responses.read_valid.eq(self.column.read_valid),
+                responses.read_data.eq(self.column.read_data),
+            ]
 
         # -- Refresh and restart --
         m.d.comb += [

@@ -7,7 +7,8 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In
 
 from ..config import DesignConfig
-from ..layouts import ATOM_WIDTH, ColumnBus, ColumnOp, RowBus, RowOp
+from ..layouts import ColumnBus, ColumnOp, FaultInjection, RowBus, RowOp
+from .injector import FaultInjector
 from .storage import Storage
 
 __all__ = ["Device"]
@@ -18,7 +19,8 @@ class Device(wiring.Component):
 
     Reads and writes reach the storage in the cycle of their command, so their order is the order of the
     column bus. It trusts the controller: an access to a closed bank reaches the row that was open last
-    (the checker reports it), and nothing is lost without refresh.
+    (the checker reports it), and nothing is lost without refresh. With ECC it keeps the check bits and has a
+    fault injector, so that what ECC does can be tried on any board.
 
     Parameters
     ----------
@@ -28,13 +30,19 @@ class Device(wiring.Component):
     Members
     -------
     row : In(RowBus())
-    column : In(ColumnBus())
+    column : In(ColumnBus(ecc=...))
+    fault : In(FaultInjection())
+        Only with `config.controller.ecc`.
     """
 
     def __init__(self, config: DesignConfig, *, channel: int = 0) -> None:
         self._config = config
-        self.storage = Storage(config.memory, channel=channel)
-        super().__init__({"row": In(RowBus()), "column": In(ColumnBus())})
+        self._ecc = config.controller.ecc
+        self.storage = Storage(config.memory, channel=channel, ecc=self._ecc)
+        members = {"row": In(RowBus()), "column": In(ColumnBus(ecc=self._ecc))}
+        if self._ecc:
+            members["fault"] = In(FaultInjection())
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -77,13 +85,27 @@ class Device(wiring.Component):
             storage.write_mask.eq(self.column.write_mask),
         ]
 
+        # -- What the storage returns in the cycle after: data, and check bits above it --
+        returned = Value.cast(storage.read_data)
+        read_data = Value.cast(self.column.read_data)
+        if self._ecc:
+            m.submodules.injector = injector = FaultInjector(self._config.memory)
+            wiring.connect(m, wiring.flipped(self.fault), injector.control)
+            m.d.comb += [
+                injector.read.eq(read),
+                injector.index.eq(storage.index),
+                storage.write_check.eq(self.column.write_check),
+            ]
+            returned = Cat(storage.read_data, storage.read_check) ^ injector.flips
+            read_data = Cat(self.column.read_data, self.column.read_check)
+
         # -- Read latency: `flight[n]` says that a read's command was on the bus n + 1 cycles ago. The data
         # waits in a small ring memory, not in a shift register 256 bits wide. It enters the ring in cycle 1
         # (the storage's answer) and is read out in cycle latency - 1, to be there in cycle latency.
         flight = Signal(latency)
         m.d.sync += flight.eq(Cat(read, flight[:-1]))
         depth = 1 << (latency - 2).bit_length()
-        m.submodules.ring = ring = memory.Memory(shape=unsigned(ATOM_WIDTH), depth=depth, init=[])
+        m.submodules.ring = ring = memory.Memory(shape=unsigned(len(returned)), depth=depth, init=[])
         time = Signal(range(depth))
         enter = ring.write_port()
         leave = ring.read_port()
@@ -91,10 +113,10 @@ class Device(wiring.Component):
         m.d.comb += [
             enter.en.eq(flight[0]),
             enter.addr.eq(time),
-            enter.data.eq(storage.read_data),
+            enter.data.eq(returned),
             leave.en.eq(flight[latency - 2]),
             leave.addr.eq(time - (latency - 2)),
             self.column.read_valid.eq(flight[latency - 1]),
-            self.column.read_data.eq(leave.data),
+            read_data.eq(leave.data),
         ]
         return m

@@ -1,6 +1,6 @@
 """The response side of a controller: read data, which cannot be stalled, and acknowledgements."""
 
-from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -37,6 +37,8 @@ class Responses(wiring.Component):
         A read may be issued: one of `response_slots` is free.
     read_valid : In(1), read_data : In(256)
         Data from the device, in the order of `issue`.
+    read_status : In(MemoryStatus)
+        What ECC found of it; only with `ecc`, else OK.
     acknowledge : In(1)
         Queue `acknowledgement`; needs `acknowledge_room`.
     acknowledgement : In(Acknowledgement)
@@ -48,20 +50,22 @@ class Responses(wiring.Component):
 
     def __init__(self, config: ControllerConfig) -> None:
         self._slots = config.response_slots
-        super().__init__(
-            {
-                "issue": In(1),
-                "issue_tag": In(Tag),
-                "room": Out(1),
-                "read_valid": In(1),
-                "read_data": In(ATOM_WIDTH),
-                "acknowledge": In(1),
-                "acknowledgement": In(Acknowledgement),
-                "acknowledge_room": Out(1),
-                "response": Out(stream.Signature(MemoryResponse)),
-                "empty": Out(1),
-            }
-        )
+        self._ecc = config.ecc
+        members = {
+            "issue": In(1),
+            "issue_tag": In(Tag),
+            "room": Out(1),
+            "read_valid": In(1),
+            "read_data": In(ATOM_WIDTH),
+            "acknowledge": In(1),
+            "acknowledgement": In(Acknowledgement),
+            "acknowledge_room": Out(1),
+            "response": Out(stream.Signature(MemoryResponse)),
+            "empty": Out(1),
+        }
+        if config.ecc:
+            members["read_status"] = In(MemoryStatus)
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -71,7 +75,8 @@ class Responses(wiring.Component):
 
         # -- Reads: one ring of slots. A slot is reserved at `issued`, filled at `arrived`, freed at `left` --
         m.submodules.tags = tags = memory.Memory(shape=Tag, depth=slots, init=[])
-        m.submodules.atoms = atoms = memory.Memory(shape=unsigned(ATOM_WIDTH), depth=slots, init=[])
+        came = Cat(self.read_data, self.read_status) if self._ecc else Value.cast(self.read_data)
+        m.submodules.atoms = atoms = memory.Memory(shape=unsigned(len(came)), depth=slots, init=[])
         issued, arrived, left = Signal(range(slots)), Signal(range(slots)), Signal(range(slots))
         reserved = Signal(range(slots + 1))
         waiting = Signal(range(slots + 1))
@@ -86,7 +91,7 @@ class Responses(wiring.Component):
             tag_read.addr.eq(left),
             atom_write.en.eq(self.read_valid & ~((waiting == 0) & read_leaves)),
             atom_write.addr.eq(arrived),
-            atom_write.data.eq(self.read_data),
+            atom_write.data.eq(came),
             atom_read.addr.eq(left),
         ]
         m.d.sync += [
@@ -120,13 +125,14 @@ class Responses(wiring.Component):
         read_is_there = (waiting != 0) | self.read_valid
         offered = Signal()
         choose_read = Signal()
+        read = Mux(waiting != 0, atom_read.data, came)
         m.d.comb += [
             choose_read.eq(read_is_there & ~offered),
             response.valid.eq(read_is_there | (queued != 0)),
             read_leaves.eq(sent & choose_read),
             acknowledged.eq(sent & ~choose_read),
             # An acknowledgement on offer must not change while read data comes in behind it.
-            response.payload.data.eq(Mux(choose_read, Mux(waiting != 0, atom_read.data, self.read_data), 0)),
+            response.payload.data.eq(Mux(choose_read, read[:ATOM_WIDTH], 0)),
             self.empty.eq((reserved == 0) & (queued == 0)),
         ]
         m.d.sync += offered.eq(response.valid & ~response.ready & ~choose_read)
@@ -134,7 +140,7 @@ class Responses(wiring.Component):
             m.d.comb += [
                 response.payload.tag.eq(tag_read.data),
                 response.payload.write.eq(0),
-                response.payload.status.eq(MemoryStatus.OK),
+                response.payload.status.eq(read[ATOM_WIDTH:] if self._ecc else MemoryStatus.OK),
             ]
         with m.Else():
             m.d.comb += [

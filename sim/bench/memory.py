@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import DesignConfig
-from hdl.layouts import AccessMonitor, MemoryPort, RefreshMode, RowBus
+from hdl.layouts import AccessMonitor, ErrorMonitor, MemoryPort, RefreshMode, RowBus
 from hdl.memory.checker import RULE_WIDTH, Checker, ColumnMonitor
 from hdl.memory.controller import Controller
 from hdl.memory.device import Device
@@ -25,6 +25,8 @@ class MemorySubsystem(wiring.Component):
     restart : In(1)
     restarted : Out(1)
     access : Out(AccessMonitor())
+    errors : Out(ErrorMonitor())
+        Only with `config.controller.ecc`.
     row : Out(RowBus()), column : Out(ColumnMonitor())
         The command buses.
     violation : Out(1), violation_rule : Out(6)
@@ -33,19 +35,20 @@ class MemorySubsystem(wiring.Component):
 
     def __init__(self, config: DesignConfig) -> None:
         self._config = config
-        super().__init__(
-            {
-                "memory": In(MemoryPort()),
-                "refresh": In(RefreshMode),
-                "restart": In(1),
-                "restarted": Out(1),
-                "access": Out(AccessMonitor()),
-                "row": Out(RowBus()),
-                "column": Out(ColumnMonitor()),
-                "violation": Out(1),
-                "violation_rule": Out(RULE_WIDTH),
-            }
-        )
+        members = {
+            "memory": In(MemoryPort()),
+            "refresh": In(RefreshMode),
+            "restart": In(1),
+            "restarted": Out(1),
+            "access": Out(AccessMonitor()),
+            "row": Out(RowBus()),
+            "column": Out(ColumnMonitor()),
+            "violation": Out(1),
+            "violation_rule": Out(RULE_WIDTH),
+        }
+        if config.controller.ecc:
+            members["errors"] = Out(ErrorMonitor())
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -56,6 +59,8 @@ class MemorySubsystem(wiring.Component):
         connect(m, controller.row, device.row)
         connect(m, controller.column, device.column)
         connect(m, controller.access, flipped(self.access))
+        if self._config.controller.ecc:
+            connect(m, controller.errors, flipped(self.errors))
         for name in ("op", "pseudo_channel", "bank", "row"):
             m.d.comb += [
                 getattr(self.row, name).eq(getattr(controller.row, name)),

@@ -30,6 +30,11 @@ class Packing:
             else:
                 self._collect(nested, f"{path}.", base + field.offset)
 
+    @property
+    def fields(self) -> dict[str, tuple[int, int]]:
+        """(low bit, width) of every field."""
+        return dict(self._fields)
+
     def pack(self, values: dict[str, int]) -> int:
         """The vector with these fields, the others 0. Raises ValueError for a value that does not fit."""
         word = 0

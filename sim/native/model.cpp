@@ -3,8 +3,6 @@
 // It owns the clock, is the AXI4-Lite manager of the host port, and takes the logs from the top's monitor
 // outputs in every cycle. One cycle is: settle with the clock low, look, raise the clock. What is looked at
 // is therefore what a listener on the rising edge sees, as in a cocotb testbench.
-//
-// CLEW_CHANNELS is the number of memory channels that the top was built with.
 
 #include <array>
 #include <cstdint>
@@ -13,40 +11,17 @@
 #include <vector>
 
 #include "Vclew.h"
+#include "channels.h"
+#include "records.h"
 #include "storage.h"
 #include "verilated.h"
 
-// A port of a nested interface: Verilator writes the two underscores of its name as ___05F.
-#define PORT(interface, name) interface##___05F##name
-// A port of the monitors that each channel has: an array by channel when there are several.
-#if CLEW_CHANNELS == 1
-#define CHANNEL_PORT(interface, channel, name) PORT(interface, name)
-#else
-#define CHANNEL_PORT(interface, channel, name) interface##___05F##channel##___05F##name
-#endif
-// EACH_CHANNEL(X): X(0) X(1) ... for every channel.
-#define CHANNELS_1(X) X(0)
-#define CHANNELS_2(X) CHANNELS_1(X) X(1)
-#define CHANNELS_4(X) CHANNELS_2(X) X(2) X(3)
-#define CHANNELS_8(X) CHANNELS_4(X) X(4) X(5) X(6) X(7)
-#define CHANNELS_16(X) CHANNELS_8(X) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
-#define CHANNELS_OF(count, X) CHANNELS_##count(X)
-#define EXPAND_CHANNELS(count, X) CHANNELS_OF(count, X)
-#define EACH_CHANNEL(X) EXPAND_CHANNELS(CLEW_CHANNELS, X)
-// It prefixes names that some C++ compiler reserves.
+// Verilator prefixes names that some C++ compiler reserves.
 #define INTERRUPT __SYM__interrupt
 
 namespace {
 
-// Layouts of the log records; sim/compiled.py declares the same as numpy types.
-struct CommandRecord {
-    uint64_t cycle;
-    uint8_t bus;  // 0 row, 1 column
-    uint8_t op;   // RowOp or ColumnOp
-    uint8_t pseudo_channel;
-    uint8_t bank;
-    uint32_t row_or_column;
-};
+// As HOP_RECORD in sim/compiled.py.
 struct HopRecord {
     uint64_t cycle;
     uint32_t address;
@@ -55,16 +30,7 @@ struct HopRecord {
     uint8_t place;    // 0 near, 1 far
     uint8_t channel;  // of a near walker; 0 of the far one
 };
-struct AccessRecord {
-    uint64_t cycle;
-    uint8_t source;
-    uint8_t context;
-    uint8_t row_class;
-    uint8_t write;
-    uint32_t channel;
-};
-static_assert(sizeof(CommandRecord) == 16 && sizeof(HopRecord) == 16 && sizeof(AccessRecord) == 16,
-              "sim/compiled.py declares records of 16 bytes");
+static_assert(sizeof(HopRecord) == 16, "sim/compiled.py declares records of 16 bytes");
 
 enum Status : int32_t { OK = 0, TIMEOUT = -1, STOPPED = -2 };  // positive: the AXI response
 
@@ -98,34 +64,18 @@ struct Model {
         clew_store_destroy(store);
     }
 
-    void log_command(uint32_t channel, uint8_t bus, uint8_t op, uint8_t pseudo_channel, uint8_t bank,
-                     uint32_t row_or_column) {
-        if (op) commands[channel].push_back({cycle, bus, op, pseudo_channel, bank, row_or_column});
-    }
-
     void log_hop(uint8_t place, uint8_t channel, uint8_t event, uint8_t context, uint32_t address) {
         if (event) hops.push_back({cycle, address, event, context, place, channel});
     }
 
-    void log_access(uint32_t channel, uint8_t row_class, uint32_t tag, uint8_t write) {
-        if (!row_class) return;
-        const auto source = static_cast<uint8_t>(tag & 7), context = static_cast<uint8_t>(tag >> 3 & 63);
-        accesses.push_back({cycle, source, context, row_class, write, channel});
-    }
+#define LOG_BUSES(N) LOG_COMMANDS(*top, N, cycle, commands[N])
+#define LOG_PROGRESS(N)                                                                           \
+    log_hop(0, N, top->CHANNEL_PORT(near_hop, N, event), top->CHANNEL_PORT(near_hop, N, context), \
+            top->CHANNEL_PORT(near_hop, N, address));                                             \
+    LOG_ACCESS(*top, N, cycle, accesses)
 
     void look() {
-#define LOG_COMMANDS(N)                                                                             \
-    log_command(N, 0, top->CHANNEL_PORT(row, N, op), top->CHANNEL_PORT(row, N, pseudo_channel),      \
-                top->CHANNEL_PORT(row, N, bank), top->CHANNEL_PORT(row, N, row));                    \
-    log_command(N, 1, top->CHANNEL_PORT(column, N, op), top->CHANNEL_PORT(column, N, pseudo_channel), \
-                top->CHANNEL_PORT(column, N, bank), top->CHANNEL_PORT(column, N, column));
-#define LOG_PROGRESS(N)                                                                              \
-    log_hop(0, N, top->CHANNEL_PORT(near_hop, N, event), top->CHANNEL_PORT(near_hop, N, context),    \
-            top->CHANNEL_PORT(near_hop, N, address));                                                \
-    log_access(N, top->CHANNEL_PORT(access, N, row_class), top->CHANNEL_PORT(access, N, tag),        \
-               top->CHANNEL_PORT(access, N, write));
-
-        EACH_CHANNEL(LOG_COMMANDS)
+        EACH_CHANNEL(LOG_BUSES)
         if (!top->batch_active) return;
         EACH_CHANNEL(LOG_PROGRESS)
         log_hop(1, 0, top->PORT(far_hop, event), top->PORT(far_hop, context), top->PORT(far_hop, address));
@@ -263,6 +213,16 @@ EXPORT void clew_model_load(void *handle, uint64_t count, const uint64_t *index,
 EXPORT void clew_model_fetch(void *handle, uint64_t count, const uint64_t *index, uint32_t *atoms) {
     const clew_store *store = static_cast<Model *>(handle)->store;
     for (uint64_t i = 0; i < count; ++i) clew_store_fetch(store, index[i], 1, atoms + 8 * i);
+}
+
+EXPORT void clew_model_load_checks(void *handle, uint64_t count, const uint64_t *index,
+                                   const uint32_t *checks) {
+    clew_store *store = static_cast<Model *>(handle)->store;
+    for (uint64_t i = 0; i < count; ++i) clew_store_load_checks(store, index[i], 1, checks + i);
+}
+
+EXPORT void clew_model_flip(void *handle, uint64_t index, uint32_t bit) {
+    clew_store_flip(static_cast<Model *>(handle)->store, index, bit);
 }
 
 // The command records of a channel, valid until the model runs or the logs are cleared.

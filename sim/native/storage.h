@@ -26,4 +26,11 @@ void clew_store_clear(clew_store *store);
 // Backdoor: copies `count` atoms of eight 32-bit words to or from index `first` on.
 void clew_store_load(clew_store *store, uint64_t first, uint64_t count, const uint32_t *atoms);
 void clew_store_fetch(const clew_store *store, uint64_t first, uint64_t count, uint32_t *atoms);
+
+// The same for their check bits, one 32-bit word an atom. A design without ECC never looks at them.
+void clew_store_load_checks(clew_store *store, uint64_t first, uint64_t count, const uint32_t *checks);
+void clew_store_fetch_checks(const clew_store *store, uint64_t first, uint64_t count, uint32_t *checks);
+
+// Flips one stored bit of the atom at `index`: 0 to 255 are its data, 256 to 287 its check bits.
+void clew_store_flip(clew_store *store, uint64_t index, uint32_t bit);
 }

@@ -31,7 +31,7 @@ CONFIG = named_config("testbench")
 async def _start(dut: Any, *, watchdog_cycles: int) -> tuple[Testbench, AxiLiteTransport, StorageBackdoor]:
     bench = Testbench(dut, clock_ns=CONFIG.memory.timing.clock_ns, watchdog_cycles=watchdog_cycles)
     await bench.start()
-    backdoor = StorageBackdoor(CONFIG.memory)
+    backdoor = StorageBackdoor(CONFIG)
     assert bench.manager is not None
     transport = AxiLiteTransport(
         bench.manager, interrupt=dut.interrupt, clock_ns=bench.clock_ns, backdoor=backdoor

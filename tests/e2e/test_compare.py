@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from firmware_py import cli
-from firmware_py.bench import isolated_loops
+from firmware_py.bench.design import isolated_loops
 from firmware_py.compare import design_for
 from firmware_py.driver import Accelerator
 from firmware_py.paths import CONTROLLER_CYCLES, device_cycles, far_path, path_presets

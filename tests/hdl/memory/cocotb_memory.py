@@ -59,7 +59,7 @@ class Bench:
         await ClockCycles(dut.clk, 4)
         await FallingEdge(dut.clk)
         dut.rst.value = 0
-        self.backdoor = StorageBackdoor(CONFIG.memory)
+        self.backdoor = StorageBackdoor(CONFIG)
 
     async def step(self, request: Request | None = None, *, ready: bool = True) -> Cycle:
         """One cycle: offers `request`, takes a response if `ready`."""

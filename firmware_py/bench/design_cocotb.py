@@ -1,4 +1,4 @@
-"""The cocotb side of `clew bench`: one replay by the same driver, and how fast it was simulated."""
+"""The cocotb side of `clew bench design`: one replay by the same driver, and how fast it was simulated."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sim.bench.backdoor import StorageBackdoor
 from sim.bench.monitor import MemoryMonitor
 from sim.bench.testbench import Testbench
 
-from .bench import REPLAY_VARIABLE, replay_plan
-from .driver import Accelerator
-from .programs import default_image
-from .replay import run_plan
-from .transport.axi_lite import AxiLiteTransport
+from ..driver import Accelerator
+from ..programs import default_image
+from ..replay import run_plan
+from ..transport.axi_lite import AxiLiteTransport
+from .design import REPLAY_VARIABLE, replay_plan
 
 __all__ = ["speed"]
 
@@ -49,7 +49,7 @@ async def speed(dut: Any) -> None:
     config = named_config("testbench")
     bench = Testbench(dut, clock_ns=config.memory.timing.clock_ns, watchdog_cycles=_WATCHDOG_CYCLES)
     await bench.start()
-    backdoor = StorageBackdoor(config.memory)
+    backdoor = StorageBackdoor(config)
     assert bench.manager is not None
     transport = _TimedTransport(
         bench.manager, interrupt=dut.interrupt, clock_ns=bench.clock_ns, backdoor=backdoor

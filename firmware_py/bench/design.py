@@ -26,19 +26,19 @@ from sim.trace.recorder import Recorder
 from sim.trace.schema import read_traces
 from sim.verilator import STORAGE_SOURCES, run_cocotb
 
-from . import commands
-from .batches import ring_size
-from .compare import compare, read_files
-from .driver import Accelerator
-from .image import CreationOrder
-from .ledger import Loops, loops
-from .machine import compiled_machine
-from .paths import FarPath, far_path
-from .placement import RoundRobin
-from .programs import default_image
-from .records import DEPTH, PARENT
-from .replay import Plan, make_plan, run_plan
-from .transport.inprocess import InProcessTransport
+from .. import commands
+from ..batches import ring_size
+from ..compare import compare, read_files
+from ..driver import Accelerator
+from ..image import CreationOrder
+from ..ledger import Loops, loops
+from ..machine import compiled_machine
+from ..paths import FarPath, far_path
+from ..placement import RoundRobin
+from ..programs import default_image
+from ..records import DEPTH, PARENT
+from ..replay import Plan, make_plan, run_plan
+from ..transport.inprocess import InProcessTransport
 
 __all__ = [
     "REPLAY_VARIABLE",
@@ -282,7 +282,7 @@ def _cocotb_speed(announce: Callable[[str], None]) -> Figure:
             run_cocotb(
                 design_verilog(named_config("testbench")).read_text(encoding="utf-8"),
                 toplevel="clew",
-                module="firmware_py.bench_cocotb",
+                module="firmware_py.bench.design_cocotb",
                 env={REPLAY_VARIABLE: json.dumps({"trace": str(path), "result": str(result)})},
                 extra_sources=STORAGE_SOURCES,
             )

@@ -1,0 +1,39 @@
+"""The command line's part on figures: `clew bench design`, `memory` and `all`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+Json = Annotated[Path | None, typer.Option("--json", help="Write the figures here.")]
+
+
+@app.command()
+def design(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Trace files that must replay without a fault.")
+    ] = None,
+    json: Json = None,
+    cocotb: Annotated[bool, typer.Option(help="Measure the speed of cocotb as well.")] = True,
+) -> None:
+    """Measure what the whole design must reach. Exit status 1: a figure was missed."""
+    from .bench.design import figures, figures_document, print_figures
+    from .progress import Reporter
+    from .report.document import require_output, write_document
+    from .report.table import console
+
+    if json is not None:
+        require_output(json, inputs=files or [])
+    with Reporter() as reporter:
+        measured = figures(files or [], announce=reporter.announce, with_cocotb=cocotb)
+    if json is not None:
+        write_document(json, figures_document(measured))
+    print_figures(measured, console())
+    if not all(figure.reached for figure in measured):
+        raise typer.Exit(1)
