@@ -31,6 +31,9 @@ Memory = Annotated[str, typer.Option(help="Memory preset: a name, or a file FILE
 Far = Annotated[str, typer.Option(help="Far path: a published latency of data/off_chip_paths.csv.")]
 Concurrent = Annotated[int, typer.Option(help="Searches replayed at a time, each in a context of its own.")]
 LayoutName = Annotated[str, typer.Option("--layout", help="Where nodes lie in memory.")]
+Ecc = Annotated[
+    bool, typer.Option("--ecc", help="Correct memory errors (SECDED); a read takes a cycle more.")
+]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the comparison here, as JSON.")]
 
 
@@ -41,6 +44,7 @@ def compare(
     far: Far = "v100_hbm2",
     concurrent: Concurrent = 1,
     layout: LayoutName = "creation",
+    ecc: Ecc = False,
     json: Json = None,
 ) -> None:
     """Replay traces near and far and compare. Exit status 1: a verdict was wrong or a rule broken."""
@@ -48,7 +52,7 @@ def compare(
 
     if json is not None:
         require_output(json, inputs=files)
-    _compare(lambda: files, memory=memory, far=far, concurrent=concurrent, layout=layout, json=json)
+    _compare(lambda: files, memory=memory, far=far, concurrent=concurrent, layout=layout, ecc=ecc, json=json)
 
 
 @app.command()
@@ -57,6 +61,7 @@ def demo(
     far: Far = "v100_hbm2",
     concurrent: Concurrent = 1,
     layout: LayoutName = "creation",
+    ecc: Ecc = False,
     json: Json = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the traces; else one beside the kept builds.")
@@ -76,6 +81,7 @@ def demo(
         far=far,
         concurrent=concurrent,
         layout=layout,
+        ecc=ecc,
         json=json,
     )
 
@@ -131,6 +137,7 @@ def _compare(
     far: str,
     concurrent: int,
     layout: str,
+    ecc: bool,
     json: Path | None,
 ) -> None:
     """`make_files` gives the trace files; it is called when every option is known to be good."""
@@ -145,7 +152,7 @@ def _compare(
     from .report.document import document, write_document
     from .report.table import console, print_comparison
 
-    config = design_for(memory)
+    config = design_for(memory, ecc=ecc)
     far_path(far, config)
     policy = layout_named(layout)
     require_concurrent(concurrent, contexts=config.walker.contexts)

@@ -6,7 +6,16 @@ from amaranth.lib.wiring import In, Out
 
 from .config import DesignConfig
 from .fabric.axi import AxiLite, AxiLiteSubordinate
-from .layouts import ContextWrite, MemoryPort, MemoryStatus, ProgramWrite, RefreshMode, ScratchpadPort, Source
+from .layouts import (
+    ContextWrite,
+    FaultInjection,
+    MemoryPort,
+    MemoryStatus,
+    ProgramWrite,
+    RefreshMode,
+    ScratchpadPort,
+    Source,
+)
 from .registers import (
     MEMORY_WINDOW,
     REGISTER_BY_NAME,
@@ -32,20 +41,23 @@ class HostSettings(wiring.Signature):
     program_write : Out(ProgramWrite), context_write : Out(ContextWrite)
         To both walkers.
     clear_counters : Out(1)
+    fault : Out(FaultInjection())
+        To the memory device; only with `ecc`.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "latency_up": Out(16),
-                "latency_down": Out(16),
-                "bytes_per_cycle": Out(16),
-                "refresh": Out(RefreshMode, init=RefreshMode.ALL_BANK),
-                "program_write": Out(ProgramWrite()),
-                "context_write": Out(ContextWrite()),
-                "clear_counters": Out(1),
-            }
-        )
+    def __init__(self, *, ecc: bool = False) -> None:
+        members = {
+            "latency_up": Out(16),
+            "latency_down": Out(16),
+            "bytes_per_cycle": Out(16),
+            "refresh": Out(RefreshMode, init=RefreshMode.ALL_BANK),
+            "program_write": Out(ProgramWrite()),
+            "context_write": Out(ContextWrite()),
+            "clear_counters": Out(1),
+        }
+        if ecc:
+            members["fault"] = Out(FaultInjection())
+        super().__init__(members)
 
 
 class HostPort(wiring.Component):
@@ -64,6 +76,8 @@ class HostPort(wiring.Component):
     batch : Out(BatchControl)
     settings : Out(HostSettings)
     counts : In(32), one for each COUNT_ register, and cycles : In(64)
+    corrected_address, uncorrectable_address : In(32)
+        Only with `config.controller.ecc`.
     interrupt : Out(1)
         Level: a batch is done and the host has enabled and not cleared it.
     """
@@ -72,18 +86,19 @@ class HostPort(wiring.Component):
 
     def __init__(self, config: DesignConfig) -> None:
         self._config = config
-        super().__init__(
-            {
-                "axi": In(AxiLite()),
-                "scratchpad": Out(ScratchpadPort()),
-                "memory": Out(MemoryPort()),
-                "batch": Out(BatchControl()),
-                "settings": Out(HostSettings()),
-                "cycles": In(64),
-                "interrupt": Out(1),
-            }
-            | {name.lower(): In(32) for name in self._COUNTS}
-        )
+        members = {
+            "axi": In(AxiLite()),
+            "scratchpad": Out(ScratchpadPort()),
+            "memory": Out(MemoryPort()),
+            "batch": Out(BatchControl()),
+            "settings": Out(HostSettings(ecc=config.controller.ecc)),
+            "cycles": In(64),
+            "interrupt": Out(1),
+        }
+        members |= {name.lower(): In(32) for name in self._COUNTS}
+        if config.controller.ecc:
+            members |= {"corrected_address": In(32), "uncorrectable_address": In(32)}
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -134,6 +149,14 @@ class HostPort(wiring.Component):
             "CONTEXT_WRITE": context_writable,
             "MEMORY_PAGE": memory_page << _WINDOW_BITS,
         } | {name: getattr(self, name.lower()) for name in self._COUNTS}
+        if config.controller.ecc:
+            values |= {
+                "CORRECTED_ADDRESS": self.corrected_address,
+                "UNCORRECTABLE_ADDRESS": self.uncorrectable_address,
+                "INJECT_ADDRESS": settings.fault.address,
+                "INJECT_LANE": settings.fault.lane,
+                "INJECT_CONTROL": settings.fault.armed,
+            }
 
         address = Signal.like(request.payload.address)
         write = Signal()
@@ -191,6 +214,17 @@ class HostPort(wiring.Component):
         ):
             with m.If(written(name)):
                 m.d.sync += target.eq(data)
+        if config.controller.ecc:
+            fault = settings.fault
+            for name, target in (("INJECT_ADDRESS", fault.address), ("INJECT_LANE", fault.lane)):
+                with m.If(written(name)):
+                    m.d.sync += target.eq(data)
+            m.d.comb += [
+                fault.flips.eq(data),
+                fault.set_flips.eq(written("INJECT_FLIPS")),
+                Cat(fault.arm, fault.sticky).eq(data),
+                fault.set_armed.eq(written("INJECT_CONTROL")),
+            ]
         with m.If(written("MEMORY_PAGE")):
             m.d.sync += memory_page.eq(data[_WINDOW_BITS:])
         m.d.comb += [

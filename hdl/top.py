@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .config import DesignConfig
 from .counters import EventCounters
+from .error_log import ErrorLog
 from .fabric.arbiter import Arbiter
 from .fabric.axi import AxiLite
 from .fabric.link import Link
@@ -178,6 +179,17 @@ class Clew(wiring.Component):
             counters.access.tag.eq(controller.access.tag),
             counters.access.write.eq(controller.access.write),
         ]
+        if config.controller.ecc:
+            m.submodules.error_log = error_log = ErrorLog()
+            connect(m, controller.errors, error_log.errors)
+            connect(m, settings.fault, device.fault)
+            m.d.comb += [
+                error_log.clear.eq(settings.clear_counters),
+                host_port.count_corrected.eq(error_log.corrected),
+                host_port.corrected_address.eq(error_log.corrected_address),
+                host_port.count_uncorrectable.eq(error_log.uncorrectable),
+                host_port.uncorrectable_address.eq(error_log.uncorrectable_address),
+            ]
         if config.checker:
             m.submodules.checker = checker = Checker(config)
             m.d.comb += [
