@@ -33,6 +33,9 @@ Concurrent = Annotated[int, typer.Option(help="Searches replayed at a time, each
 Channels = Annotated[int, typer.Option(help="Channels of the memory stack: 1, 2, 4, 8 or 16.")]
 PlacementName = Annotated[str, typer.Option("--placement", help="Which channel a tree lies in.")]
 LayoutName = Annotated[str, typer.Option("--layout", help="Where nodes lie in memory.")]
+Ecc = Annotated[
+    bool, typer.Option("--ecc", help="Correct memory errors (SECDED); a read takes a cycle more.")
+]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the comparison here, as JSON.")]
 
 
@@ -45,6 +48,7 @@ def compare(
     layout: LayoutName = "creation",
     channels: Channels = 1,
     placement: PlacementName = "round_robin",
+    ecc: Ecc = False,
     json: Json = None,
 ) -> None:
     """Replay traces near and far and compare. Exit status 1: a verdict was wrong or a rule broken."""
@@ -60,6 +64,7 @@ def compare(
         layout=layout,
         channels=channels,
         placement=placement,
+        ecc=ecc,
         json=json,
     )
 
@@ -72,6 +77,7 @@ def demo(
     layout: LayoutName = "creation",
     channels: Channels = 1,
     placement: PlacementName = "round_robin",
+    ecc: Ecc = False,
     json: Json = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the traces; else one beside the kept builds.")
@@ -93,6 +99,7 @@ def demo(
         layout=layout,
         channels=channels,
         placement=placement,
+        ecc=ecc,
         json=json,
     )
 
@@ -150,6 +157,7 @@ def _compare(
     layout: str,
     channels: int,
     placement: str,
+    ecc: bool,
     json: Path | None,
 ) -> None:
     """`make_files` gives the trace files; it is called when every option is known to be good."""
@@ -165,7 +173,7 @@ def _compare(
     from .report.document import document, write_document
     from .report.table import console, print_comparison
 
-    config = design_for(memory, channels=channels)
+    config = design_for(memory, channels=channels, ecc=ecc)
     far_path(far, config)
     policy = layout_named(layout)
     placed = placement_named(placement)

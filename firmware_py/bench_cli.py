@@ -37,3 +37,28 @@ def design(
     print_figures(measured, console())
     if not all(figure.reached for figure in measured):
         raise typer.Exit(1)
+
+
+@app.command()
+def memory(
+    preset: Annotated[str, typer.Option(help="Memory preset: a name, or a file FILE.toml.")] = "hbm2_2000",
+    json: Json = None,
+) -> None:
+    """Measure what one channel's memory reaches, beside its bound. Exit status 1: a target was missed."""
+    from .bench.measures import measures_document, missed, print_measures
+    from .bench.memory import memory_measures
+    from .compare import design_for
+    from .progress import Reporter
+    from .report.document import require_output, write_document
+    from .report.table import console
+
+    config = design_for(preset)
+    if json is not None:
+        require_output(json)
+    with Reporter() as reporter:
+        measured = memory_measures(config, announce=reporter.announce, progress=reporter.advance)
+    if json is not None:
+        write_document(json, measures_document(config.memory.timing, measured))
+    print_measures(config.memory.timing, measured, console())
+    if missed(measured):
+        raise typer.Exit(1)

@@ -21,11 +21,12 @@ from sim.trace.schema import Trace
 from .assembler import Image
 from .batches import ring_size
 from .control import Control
+from .driver import MemoryErrors
 from .errors import InputError, InternalError
 from .image import Layout
 from .ledger import Ledger, RowShares, Statistics, make_ledger, statistics
 from .machine import Machine, OpenMachine
-from .paths import CONTROLLER_CYCLES, FarPath, device_cycles, far_path
+from .paths import FarPath, controller_cycles, device_cycles, far_path
 from .placement import Placement
 from .replay import Plan, Run, make_plan, run_plan
 from .walks import Check
@@ -64,7 +65,7 @@ def read_files(files: Sequence[Path]) -> list[TraceFile]:
     return read
 
 
-def design_for(memory: str, *, channels: int = 1) -> DesignConfig:
+def design_for(memory: str, *, channels: int = 1, ecc: bool = False) -> DesignConfig:
     """The design that comparisons simulate: a stack of `channels` of the memory preset `memory`.
 
     The preset is a name, or a file FILE.toml. Raises InputError, or OSError for a file that cannot be read.
@@ -78,7 +79,8 @@ def design_for(memory: str, *, channels: int = 1) -> DesignConfig:
         stack = dataclasses.replace(base.memory, preset=memory, channels=channels)
     except ValueError as error:
         raise InputError(str(error)) from None
-    return dataclasses.replace(base, memory=stack)
+    controller = dataclasses.replace(base.controller, ecc=ecc)
+    return dataclasses.replace(base, memory=stack, controller=controller)
 
 
 @dataclass(kw_only=True)
@@ -126,6 +128,8 @@ class PlaceFigures:
     bound_mean: float | None
     ledger: Ledger
     channels: Sequence[ChannelFigures]
+    errors: MemoryErrors | None
+    """What ECC found in the replay; None without ECC."""
     replay_cycles: int
     """Cycles inside batches."""
     run: Run
@@ -170,7 +174,7 @@ class Comparison:
         """Isolated far loop over isolated near loop: an input, for the preset chose the far one."""
         near = (
             device_cycles(self.config.memory.timing, self.far_path.path.row_state)
-            + CONTROLLER_CYCLES
+            + controller_cycles(self.config)
             + self.config.walker.execute_stages
         )
         return self.far_path.isolated_cycles / near
@@ -248,6 +252,7 @@ def _run_place(
     progress: Callable[[str, int, int], None],
 ) -> PlaceFigures:
     machine.driver.set_link(latency_up=path.latency_up, latency_down=path.latency_down)
+    machine.driver.reset_counters()
     run = run_plan(
         plan,
         program=program,
@@ -291,6 +296,7 @@ def _run_place(
         bound_mean=float(bound.mean()) if len(bound) else None,
         ledger=ledger,
         channels=channels,
+        errors=machine.driver.memory_errors() if config.controller.ecc else None,
         replay_cycles=int(run.batch_cycles.sum()),
         run=run,
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hdl.layouts import CONTEXT_WIDTH, RefreshMode
+from hdl.layouts import ATOM_CHECK_WIDTH, ATOM_WIDTH, CONTEXT_WIDTH, RefreshMode
+from hdl.memory.injector import LANE_WIDTH, LANES
 from hdl.registers import (
     ID_VALUE,
     MEMORY_WINDOW,
@@ -20,7 +22,7 @@ from hdl.registers import (
 from .completion import Completions, parse
 from .transport.base import Transport
 
-__all__ = ["Accelerator", "BatchError", "NotAnAccelerator"]
+__all__ = ["Accelerator", "BatchError", "MemoryErrors", "NoErrorCorrection", "NotAnAccelerator"]
 
 _ATOM_BYTES = 32
 _STATUS_DONE = 2
@@ -33,6 +35,21 @@ class NotAnAccelerator(RuntimeError):
 
 class BatchError(RuntimeError):
     """A batch that did not end, or that the Sequencer refused."""
+
+
+class NoErrorCorrection(RuntimeError):
+    """The design was built without ECC, so it has no fault injector."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryErrors:
+    """What ECC has found since the counters were reset: reads by kind, and the atom of the last of each."""
+
+    corrected: int
+    uncorrectable: int
+    corrected_address: int | None
+    """None: there was none."""
+    uncorrectable_address: int | None
 
 
 class Accelerator:
@@ -191,7 +208,8 @@ class Accelerator:
         """Executes a batch of commands (uint32, [n, 8]) and returns its completion records and cycles.
 
         Raises ValueError when the commands do not fit in their ring, BatchError when the batch has not
-        ended after `timeout_cycles`, held an undefined command, or wrote more records than there is room.
+        ended after `timeout_cycles`, held an undefined command, wrote more records than there is room, or a
+        write or copy of it failed.
         """
         words = self._words(command_atoms)
         count = len(words) // 8
@@ -211,7 +229,8 @@ class Accelerator:
         if status & _STATUS_ERROR or not status & _STATUS_DONE:
             raise BatchError(
                 f"the Sequencer ended the batch of {count} atoms after {arrived} completions with STATUS "
-                f"{status:#x}: expected defined commands and at most {self.completion_atoms} completions"
+                f"{status:#x}: expected defined commands, at most {self.completion_atoms} completions, and "
+                "no write or copy that failed"
             )
         base = SCRATCHPAD_WINDOW + _ATOM_BYTES * self.command_atoms
         atoms = self.transport.read_block(base, 8 * arrived).reshape(-1, 8)
@@ -241,3 +260,45 @@ class Accelerator:
         counts = {name.removeprefix("COUNT_").lower(): self.read_register(name) for name in names}
         counts["cycles"] = self.read_register("CYCLES_LOW") | self.read_register("CYCLES_HIGH") << 32
         return counts
+
+    # -- Error correction --
+
+    def memory_errors(self) -> MemoryErrors:
+        """What ECC has found since `reset_counters`; nothing in a design without ECC."""
+        corrected, uncorrectable = (self.read_register(f"COUNT_{k}") for k in ("CORRECTED", "UNCORRECTABLE"))
+        return MemoryErrors(
+            corrected=corrected,
+            uncorrectable=uncorrectable,
+            corrected_address=self.read_register("CORRECTED_ADDRESS") if corrected else None,
+            uncorrectable_address=self.read_register("UNCORRECTABLE_ADDRESS") if uncorrectable else None,
+        )
+
+    def inject_fault(self, address: int, bits: Iterable[int], *, sticky: bool = False) -> None:
+        """Lets the next read of an atom (`sticky`: every read) return with `bits` flipped.
+
+        Bits 0 to 255 are the atom's data, 256 to 287 its check bits. What is stored stays as it is. There is
+        one fault at a time. Raises ValueError for a bit or an atom that does not exist and NoErrorCorrection
+        for a design without ECC.
+        """
+        self._require_memory(address, 1)
+        flips = [0] * LANES
+        for bit in bits:
+            if not 0 <= bit < ATOM_WIDTH + ATOM_CHECK_WIDTH:
+                raise ValueError(f"bit is {bit}: expected 0 to {ATOM_WIDTH + ATOM_CHECK_WIDTH - 1}")
+            flips[bit // LANE_WIDTH] ^= 1 << bit % LANE_WIDTH
+        for lane, mask in enumerate(flips):
+            self.write_register("INJECT_LANE", lane)
+            self.write_register("INJECT_FLIPS", mask)
+        self.write_register("INJECT_ADDRESS", address)
+        self.write_register("INJECT_CONTROL", 3 if sticky else 1)
+        if not self.fault_armed:
+            raise NoErrorCorrection("the design has no fault injector: expected one built with ECC")
+
+    def withdraw_fault(self) -> None:
+        """No read is disturbed any more."""
+        self.write_register("INJECT_CONTROL", 0)
+
+    @property
+    def fault_armed(self) -> bool:
+        """An injected fault still waits for a read, or is sticky."""
+        return bool(self.read_register("INJECT_CONTROL") & 1)

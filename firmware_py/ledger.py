@@ -93,6 +93,8 @@ class Loops:
 
     cycles: NDArray[np.int64]
     """From the request for a record to the same context's next request or the walk's verdict."""
+    requested: NDArray[np.int64]
+    """The cycle of that request."""
     address: NDArray[np.int64]
     """The record."""
     context: NDArray[np.int64]
@@ -133,6 +135,7 @@ def loops(
     walk = np.cumsum(~request) - ~request
     return Loops(
         cycles=elapsed[request],
+        requested=cycles[request],
         address=addresses[request],
         context=contexts[request],
         batch=batches[request],

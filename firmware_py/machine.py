@@ -9,16 +9,25 @@ from typing import Protocol, TypeAlias
 
 from hdl.config import DesignConfig
 
+from .driver import MemoryErrors
 from .replay import Driver, Monitor
 
 __all__ = ["LinkedDriver", "Machine", "OpenMachine", "compiled_machine"]
 
 
 class LinkedDriver(Driver, Protocol):
-    """A driver that also sets the off-chip link."""
+    """A driver that also sets the off-chip link, and knows what ECC found."""
 
     def set_link(self, *, latency_up: int, latency_down: int, bytes_per_cycle: int = 0) -> None:
         """Sets the cycles added each way, and the width (0: a message a cycle)."""
+        ...
+
+    def reset_counters(self) -> None:
+        """Zeroes every counter."""
+        ...
+
+    def memory_errors(self) -> MemoryErrors:
+        """What ECC has found since then."""
         ...
 
 

@@ -22,11 +22,11 @@ from hdl.memory.timing import TimingPreset
 from .errors import InputError
 
 __all__ = [
-    "CONTROLLER_CYCLES",
     "LINK_CYCLES",
     "FarPath",
     "OffChipPath",
     "RowState",
+    "controller_cycles",
     "device_cycles",
     "far_path",
     "link_cycles",
@@ -38,8 +38,6 @@ __all__ = [
 RowState = Literal["hit", "closed", "conflict"]
 Place = Literal["near", "far"]
 
-#: Cycles from a request's acceptance to its first command on a bus; the response adds none (`Controller`).
-CONTROLLER_CYCLES = 2
 #: Cycles that a link of latency 0 adds to a request and its response together.
 LINK_CYCLES = 2 * Link.minimum_latency
 
@@ -162,11 +160,17 @@ def device_cycles(timing: TimingPreset, row_state: RowState) -> int:
     return {"hit": timing.row_hit, "closed": timing.row_closed, "conflict": timing.row_conflict}[row_state]
 
 
+def controller_cycles(config: DesignConfig) -> int:
+    """Cycles that the controller adds to an isolated read: from the request's acceptance to its first command
+    on a bus, and with ECC one for the correction of the data (`Controller`)."""
+    return 2 + config.controller.ecc
+
+
 def loop_floor(config: DesignConfig, row_state: RowState) -> int:
     """Cycles of the isolated far loop with a link of latency 0: device, controller, walker and link."""
     return (
         device_cycles(config.memory.timing, row_state)
-        + CONTROLLER_CYCLES
+        + controller_cycles(config)
         + config.walker.execute_stages
         + LINK_CYCLES
     )

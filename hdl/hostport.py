@@ -11,6 +11,7 @@ from .layouts import (
     CHANNEL_WIDTH,
     CONTEXT_WIDTH,
     ContextWrite,
+    FaultInjection,
     MemoryPort,
     MemoryStatus,
     ProgramWrite,
@@ -49,22 +50,25 @@ class HostSettings(wiring.Signature):
     clear_counters : Out(1)
     counted_channels : Out(16)
         The channels whose events count.
+    fault : Out(FaultInjection())
+        To the memory devices; only with `ecc`.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "latency_up": Out(16),
-                "latency_down": Out(16),
-                "bytes_per_cycle": Out(16),
-                "refresh": Out(RefreshMode, init=RefreshMode.ALL_BANK),
-                "program_write": Out(ProgramWrite()),
-                "context_write": Out(ContextWrite()),
-                "context_channel": Out(CHANNEL_WIDTH),
-                "clear_counters": Out(1),
-                "counted_channels": Out(1 << CHANNEL_WIDTH, init=REGISTER_BY_NAME["COUNTED_CHANNELS"].reset),
-            }
-        )
+    def __init__(self, *, ecc: bool = False) -> None:
+        members = {
+            "latency_up": Out(16),
+            "latency_down": Out(16),
+            "bytes_per_cycle": Out(16),
+            "refresh": Out(RefreshMode, init=RefreshMode.ALL_BANK),
+            "program_write": Out(ProgramWrite()),
+            "context_write": Out(ContextWrite()),
+            "context_channel": Out(CHANNEL_WIDTH),
+            "clear_counters": Out(1),
+            "counted_channels": Out(1 << CHANNEL_WIDTH, init=REGISTER_BY_NAME["COUNTED_CHANNELS"].reset),
+        }
+        if ecc:
+            members["fault"] = Out(FaultInjection())
+        super().__init__(members)
 
 
 class HostPort(wiring.Component):
@@ -83,6 +87,8 @@ class HostPort(wiring.Component):
     batch : Out(BatchControl)
     settings : Out(HostSettings)
     counts : In(32), one for each COUNT_ register, and cycles : In(64)
+    corrected_address, uncorrectable_address : In(32)
+        Only with `config.controller.ecc`.
     interrupt : Out(1)
         Level: a batch is done and the host has enabled and not cleared it.
     """
@@ -91,18 +97,19 @@ class HostPort(wiring.Component):
 
     def __init__(self, config: DesignConfig) -> None:
         self._config = config
-        super().__init__(
-            {
-                "axi": In(AxiLite()),
-                "scratchpad": Out(ScratchpadPort()),
-                "memory": Out(MemoryPort()),
-                "batch": Out(BatchControl()),
-                "settings": Out(HostSettings()),
-                "cycles": In(64),
-                "interrupt": Out(1),
-            }
-            | {name.lower(): In(32) for name in self._COUNTS}
-        )
+        members = {
+            "axi": In(AxiLite()),
+            "scratchpad": Out(ScratchpadPort()),
+            "memory": Out(MemoryPort()),
+            "batch": Out(BatchControl()),
+            "settings": Out(HostSettings(ecc=config.controller.ecc)),
+            "cycles": In(64),
+            "interrupt": Out(1),
+        }
+        members |= {name.lower(): In(32) for name in self._COUNTS}
+        if config.controller.ecc:
+            members |= {"corrected_address": In(32), "uncorrectable_address": In(32)}
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -155,6 +162,14 @@ class HostPort(wiring.Component):
             "MEMORY_PAGE": memory_page,
             "COUNTED_CHANNELS": settings.counted_channels,
         } | {name: getattr(self, name.lower()) for name in self._COUNTS}
+        if config.controller.ecc:
+            values |= {
+                "CORRECTED_ADDRESS": self.corrected_address,
+                "UNCORRECTABLE_ADDRESS": self.uncorrectable_address,
+                "INJECT_ADDRESS": settings.fault.address,
+                "INJECT_LANE": settings.fault.lane,
+                "INJECT_CONTROL": settings.fault.armed,
+            }
 
         address = Signal.like(request.payload.address)
         write = Signal()
@@ -214,6 +229,17 @@ class HostPort(wiring.Component):
         ):
             with m.If(written(name)):
                 m.d.sync += target.eq(data)
+        if config.controller.ecc:
+            fault = settings.fault
+            for name, target in (("INJECT_ADDRESS", fault.address), ("INJECT_LANE", fault.lane)):
+                with m.If(written(name)):
+                    m.d.sync += target.eq(data)
+            m.d.comb += [
+                fault.flips.eq(data),
+                fault.set_flips.eq(written("INJECT_FLIPS")),
+                Cat(fault.arm, fault.sticky).eq(data),
+                fault.set_armed.eq(written("INJECT_CONTROL")),
+            ]
         m.d.comb += [
             batch.start.eq(written("START") & data[0]),
             settings.clear_counters.eq(written("RESET_COUNTERS") & data[0]),

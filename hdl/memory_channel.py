@@ -1,5 +1,7 @@
 """A memory channel: near walker, arbiter, controller and device, and the checker of its buses."""
 
+from typing import Any
+
 from amaranth.hdl import Module, ResetInserter
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -9,6 +11,8 @@ from .fabric.arbiter import Arbiter
 from .layouts import (
     AccessMonitor,
     ContextWrite,
+    ErrorMonitor,
+    FaultInjection,
     HopMonitor,
     MemoryPort,
     ProgramWrite,
@@ -55,31 +59,34 @@ class MemoryChannel(wiring.Component):
         Monitors: the command buses, the column access of this cycle, the near walker.
     violation : Out(1), violation_rule : Out(RULE_WIDTH)
         The RTL checker's report of this cycle; 0 without `config.checker`.
+    errors : Out(ErrorMonitor()), fault : In(FaultInjection())
+        What ECC found, and the control of the device's fault injector; only with `config.controller.ecc`.
     """
 
     def __init__(self, config: DesignConfig, *, channel: int) -> None:
         self._config = config
         self._channel = channel
-        super().__init__(
-            {
-                "walk": In(MemoryPort()),
-                "bulk": In(MemoryPort()),
-                "launch": In(stream.Signature(Walk)),
-                "verdict": Out(stream.Signature(Verdict)),
-                "program_write": In(ProgramWrite()),
-                "context_write": In(ContextWrite()),
-                "refresh": In(RefreshMode),
-                "restart": In(1),
-                "restarted": Out(1),
-                "idle": Out(1),
-                "row": Out(RowBus()),
-                "column": Out(ColumnMonitor()),
-                "access": Out(AccessMonitor()),
-                "hop": Out(HopMonitor()),
-                "violation": Out(1),
-                "violation_rule": Out(RULE_WIDTH),
-            }
-        )
+        members: dict[str, Any] = {
+            "walk": In(MemoryPort()),
+            "bulk": In(MemoryPort()),
+            "launch": In(stream.Signature(Walk)),
+            "verdict": Out(stream.Signature(Verdict)),
+            "program_write": In(ProgramWrite()),
+            "context_write": In(ContextWrite()),
+            "refresh": In(RefreshMode),
+            "restart": In(1),
+            "restarted": Out(1),
+            "idle": Out(1),
+            "row": Out(RowBus()),
+            "column": Out(ColumnMonitor()),
+            "access": Out(AccessMonitor()),
+            "hop": Out(HopMonitor()),
+            "violation": Out(1),
+            "violation_rule": Out(RULE_WIDTH),
+        }
+        if config.controller.ecc:
+            members |= {"errors": Out(ErrorMonitor()), "fault": In(FaultInjection())}
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -105,6 +112,8 @@ class MemoryChannel(wiring.Component):
 
         # Within the channel addresses count from 0: its own number is taken off the top bits, and what is
         # left of another's is out of range.
+        stack = StackMap(config.memory)
+        first = stack.first(self._channel)
         asked, request = arbiter.memory.request, controller.memory.request
         m.d.comb += [
             request.valid.eq(asked.valid),
@@ -112,7 +121,6 @@ class MemoryChannel(wiring.Component):
             request.payload.eq(asked.payload),
         ]
         if self._channel:
-            first = StackMap(config.memory).first(self._channel)
             m.d.comb += [
                 request.payload.address.eq(asked.payload.address ^ first),
                 self.verdict.payload.channel.eq(self._channel),
@@ -124,6 +132,23 @@ class MemoryChannel(wiring.Component):
             self.restarted.eq(controller.restarted),
             self.idle.eq(near_walker.idle),
         ]
+        if config.controller.ecc:
+            # An injector that is armed for an atom of one channel is disarmed in the others.
+            fault = self.fault
+            mine = stack.channel_wires(fault.address) == self._channel
+            m.d.comb += [
+                device.fault.address.eq(fault.address ^ first),
+                device.fault.lane.eq(fault.lane),
+                device.fault.flips.eq(fault.flips),
+                device.fault.set_flips.eq(fault.set_flips),
+                device.fault.set_armed.eq(fault.set_armed),
+                device.fault.arm.eq(fault.arm & mine),
+                device.fault.sticky.eq(fault.sticky),
+                fault.armed.eq(device.fault.armed),
+                self.errors.corrected.eq(controller.errors.corrected),
+                self.errors.uncorrectable.eq(controller.errors.uncorrectable),
+                self.errors.address.eq(controller.errors.address | first),
+            ]
         listeners = [(self.row, self.column)]
         if config.checker:
             m.submodules.checker = checker = Checker(config)

@@ -14,6 +14,8 @@ from .layouts import (
     CHANNEL_WIDTH,
     AccessMonitor,
     ContextWrite,
+    ErrorMonitor,
+    FaultInjection,
     HopMonitor,
     MemoryPort,
     MemoryRequest,
@@ -59,32 +61,35 @@ class MemorySide(wiring.Component):
     row, column, access, hop : Out, `channels` times
         Monitors, see `MemoryChannel`.
     violation, violation_rule : Out, `channels` times
+    errors : Out(ErrorMonitor()), `channels` times; fault : In(FaultInjection())
+        Only with `config.controller.ecc`. A fault strikes in the channel of its address.
     """
 
     def __init__(self, config: DesignConfig) -> None:
         self._config = config
         channels = config.memory.channels
-        super().__init__(
-            {
-                "walk": In(MemoryPort()),
-                "bulk": In(MemoryPort()),
-                "launch": In(stream.Signature(Walk)),
-                "verdict": Out(stream.Signature(Verdict)),
-                "program_write": In(ProgramWrite()),
-                "context_write": In(ContextWrite()),
-                "context_channel": In(CHANNEL_WIDTH),
-                "refresh": In(RefreshMode),
-                "restart": In(1),
-                "restarted": Out(1),
-                "idle": Out(1),
-                "row": Out(RowBus()).array(channels),
-                "column": Out(ColumnMonitor()).array(channels),
-                "access": Out(AccessMonitor()).array(channels),
-                "hop": Out(HopMonitor()).array(channels),
-                "violation": Out(1).array(channels),
-                "violation_rule": Out(RULE_WIDTH).array(channels),
-            }
-        )
+        members: dict[str, Any] = {
+            "walk": In(MemoryPort()),
+            "bulk": In(MemoryPort()),
+            "launch": In(stream.Signature(Walk)),
+            "verdict": Out(stream.Signature(Verdict)),
+            "program_write": In(ProgramWrite()),
+            "context_write": In(ContextWrite()),
+            "context_channel": In(CHANNEL_WIDTH),
+            "refresh": In(RefreshMode),
+            "restart": In(1),
+            "restarted": Out(1),
+            "idle": Out(1),
+            "row": Out(RowBus()).array(channels),
+            "column": Out(ColumnMonitor()).array(channels),
+            "access": Out(AccessMonitor()).array(channels),
+            "hop": Out(HopMonitor()).array(channels),
+            "violation": Out(1).array(channels),
+            "violation_rule": Out(RULE_WIDTH).array(channels),
+        }
+        if config.controller.ecc:
+            members |= {"errors": Out(ErrorMonitor()).array(channels), "fault": In(FaultInjection())}
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -108,6 +113,14 @@ class MemorySide(wiring.Component):
             ]
             for name in ("row", "column", "access", "hop"):
                 connect(m, getattr(channel, name), flipped(getattr(self, name)[number]))
+            if self._config.controller.ecc:
+                connect(m, channel.errors, flipped(self.errors[number]))
+                m.d.comb += [
+                    getattr(channel.fault, name).eq(getattr(self.fault, name))
+                    for name in ("address", "lane", "flips", "set_flips", "set_armed", "arm", "sticky")
+                ]
+        if self._config.controller.ecc:
+            m.d.comb += self.fault.armed.eq(Cat(channel.fault.armed for channel in channels).any())
         m.d.comb += [
             self.restarted.eq(Cat(channel.restarted for channel in channels).all()),
             self.idle.eq(Cat(channel.idle for channel in channels).all()),

@@ -152,6 +152,26 @@ REGISTERS: tuple[Register, ...] = _registers(
     ("COUNT_ROW_CONFLICTS", "ro", "Accesses that found another row open.", 0),
     ("COUNT_REFRESHES", "ro", "Refresh commands.", 0),
     ("COUNT_VIOLATIONS", "ro", "Violations the RTL checker saw; 0 without a checker.", 0),
+    ("COUNT_CORRECTED", "ro", "Reads that ECC corrected, outside batches too; 0 without ECC.", 0),
+    ("CORRECTED_ADDRESS", "ro", "Atom of the last of them.", 0),
+    ("COUNT_UNCORRECTABLE", "ro", "Reads that ECC could not correct, outside batches too.", 0),
+    ("UNCORRECTABLE_ADDRESS", "ro", "Atom of the last of them.", 0),
+    (
+        "INJECT_ADDRESS",
+        "rw",
+        "Atom whose reads return flipped bits while INJECT_CONTROL is armed. The fault injector exists with "
+        "ECC only; what is stored stays as it is.",
+        0,
+    ),
+    ("INJECT_LANE", "rw", "32 bits that INJECT_FLIPS sets: 0 to 7 data, lowest first, 8 check bits.", 0),
+    ("INJECT_FLIPS", "wo", "Bits of the lane to flip; they stay until they are set anew.", 0),
+    (
+        "INJECT_CONTROL",
+        "rw",
+        "Bit 0 armed: 1 disturbs the next read of the atom, and reads as 1 until then. Bit 1, with bit 0: "
+        "disturb every read, until 0 is written. Bit 1 reads as 0.",
+        0,
+    ),
 )
 
 #: Registers whose constant value follows from the configuration.

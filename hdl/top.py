@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .config import DesignConfig
 from .counters import EventCounters
+from .error_log import ErrorLog
 from .fabric.axi import AxiLite
 from .fabric.link import Link
 from .fabric.merge import BulkMerge
@@ -170,6 +171,18 @@ class Clew(wiring.Component):
                 counters.access[channel].write.eq(access.write),
                 counters.row_op[channel].eq(memory_side.row[channel].op),
                 counters.violation[channel].eq(memory_side.violation[channel]),
+            ]
+        if config.controller.ecc:
+            m.submodules.error_log = error_log = ErrorLog(channels=config.memory.channels)
+            connect(m, settings.fault, memory_side.fault)
+            for found, listener in zip(memory_side.errors, error_log.errors, strict=True):
+                connect(m, found, listener)
+            m.d.comb += [
+                error_log.clear.eq(settings.clear_counters),
+                host_port.count_corrected.eq(error_log.corrected),
+                host_port.corrected_address.eq(error_log.corrected_address),
+                host_port.count_uncorrectable.eq(error_log.uncorrectable),
+                host_port.uncorrectable_address.eq(error_log.uncorrectable_address),
             ]
         if config.checker:
             for name in ("violation", "violation_rule"):

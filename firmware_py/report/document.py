@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 from collections import Counter
@@ -52,6 +53,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
             },
             "by_check": {check: _tally(tally) for check, tally in by_check(comparison.files).items()},
             "unchecked": dict(unchecked(comparison.files)),
+            "ecc": _errors(comparison),
             "negative_control": {control.check: "wrong" for control in comparison.controls},
             "channels": [_channel(comparison, channel) for channel in range(len(comparison.trees))],
             "placement": comparison.placement,
@@ -159,6 +161,15 @@ def _channel(comparison: Comparison, channel: int) -> dict[str, Any]:
             for name, figures in places.items()
         },
     }
+
+
+def _errors(comparison: Comparison) -> dict[str, Any] | None:
+    """What ECC found in each place; null without ECC."""
+    return {
+        name: dataclasses.asdict(figures.errors)
+        for name, figures in (("near", comparison.near), ("far", comparison.far))
+        if figures.errors is not None
+    } or None
 
 
 def _place(figures: PlaceFigures, clock_ns: float) -> dict[str, Any]:

@@ -63,10 +63,11 @@ def comparison_table(comparison: Comparison) -> Table:
     path = comparison.far_path
     count = comparison.config.memory.channels
     channels = "1 channel" if count == 1 else f"{count} channels ({comparison.placement})"
+    ecc = " with ECC" if comparison.config.controller.ecc else ""
     searches = "one search" if comparison.concurrent == 1 else f"{comparison.concurrent} searches"
     table = Table(
         title=(
-            f"{comparison.config.memory.timing.name}, {channels}, 1 cycle = {clock:g} ns, "
+            f"{comparison.config.memory.timing.name}{ecc}, {channels}, 1 cycle = {clock:g} ns, "
             f"{searches} at a time\n"
             f"far: {path.path.name}, {path.path.published_ns:g} ns a dependent read, row "
             f"{path.path.row_state} ({path.path.source})"
@@ -143,6 +144,11 @@ def _verdicts(rows: _Rows, comparison: Comparison) -> None:
         f"{len(far.run.not_golden):,}",
     )
     rows.add("protocol violations", "", f"{near.violations.total():,}", f"{far.violations.total():,}")
+    if near.errors is not None and far.errors is not None:
+        for name in ("corrected", "uncorrectable"):
+            rows.add(
+                "memory errors", name, f"{getattr(near.errors, name):,}", f"{getattr(far.errors, name):,}"
+            )
 
 
 def _both(tally: Tally) -> tuple[str, str]:

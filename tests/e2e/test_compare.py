@@ -14,7 +14,7 @@ from firmware_py import cli
 from firmware_py.bench.design import isolated_loops
 from firmware_py.compare import design_for
 from firmware_py.driver import Accelerator
-from firmware_py.paths import CONTROLLER_CYCLES, device_cycles, far_path, path_presets
+from firmware_py.paths import controller_cycles, device_cycles, far_path, path_presets
 from firmware_py.transport.inprocess import InProcessTransport
 from hdl.layouts import RowClass
 from sim.compiled import CompiledModel
@@ -51,7 +51,7 @@ def test_the_isolated_near_loop_is_the_bound_and_three_cycles(
     measured = isolated_loops(model, accelerator, CONFIG, place=0, far=far)
     for row_class, state in ROW_STATES.items():
         device = device_cycles(CONFIG.memory.timing, state)
-        assert measured[row_class] == device + CONTROLLER_CYCLES + 1
+        assert measured[row_class] == device + controller_cycles(CONFIG) + 1
 
 
 @pytest.mark.parametrize("preset", USABLE)

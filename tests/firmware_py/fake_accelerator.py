@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from firmware_py.completion import Completions, parse
+from firmware_py.driver import MemoryErrors
 from hdl.config import DesignConfig
 from hdl.layouts import ColumnOp, HopEvent, RowClass, RowOp, Source
 from hdl.memory.stack import StackMap
@@ -49,6 +50,14 @@ class FakeAccelerator:
 
     def load_program(self, words, *, first=0):
         self.program = [Instruction.decode(word) for word in words]
+
+    def reset_counters(self):
+        self.errors = MemoryErrors(
+            corrected=0, uncorrectable=0, corrected_address=None, uncorrectable_address=None
+        )
+
+    def memory_errors(self):
+        return self.errors
 
     def set_link(self, *, latency_up, latency_down, bytes_per_cycle=0):
         self.link = {"up": latency_up, "down": latency_down, "width": bytes_per_cycle}

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from firmware_py.compare import TraceFile, compare, design_for, read_files
+from firmware_py.driver import MemoryErrors
 from firmware_py.errors import InputError
 from firmware_py.image import CreationOrder
 from firmware_py.machine import Machine
@@ -31,7 +32,7 @@ STATISTICS = {"count", "min", "mean", "p50", "p99", "p999", "max"}
 PLACE = {"walk_ns", "reads_per_walk", "loop_cycles", "loop_ns", "bound_ns", "ratio_to_bound", "row"}
 
 
-def comparison(*traces, fake=None, concurrent=1, far="v100_hbm2", files=None, **options):
+def comparison(*traces, fake=None, concurrent=1, far="v100_hbm2", files=None, ecc=False, **options):
     accelerator = fake or FakeAccelerator(named_config("simulation"))
 
     @contextmanager
@@ -40,7 +41,7 @@ def comparison(*traces, fake=None, concurrent=1, far="v100_hbm2", files=None, **
 
     return compare(
         files or [TraceFile(file="f.jsonl", format="clew", traces=traces)],
-        config=design_for("hbm2_2000"),
+        config=design_for("hbm2_2000", ecc=ecc),
         far=far,
         concurrent=concurrent,
         program=default_image(),
@@ -86,6 +87,26 @@ def test_the_document_has_the_keys_of_its_schema():
     assert result["violations"] == 0
     assert result["details"]["failures"] == []
     assert set(result["details"]["negative_control"]) == {"climb", "select", "ancestor"}
+
+
+def test_memory_errors_are_shown_with_ecc_only():
+    class Faulty(FakeAccelerator):
+        def memory_errors(self):
+            return MemoryErrors(
+                corrected=3, corrected_address=0x40, uncorrectable=0, uncorrectable_address=None
+            )
+
+    plain = comparison(depth_first())
+    assert document(plain)["details"]["ecc"] is None
+    assert "memory errors" not in _text(plain)
+    corrected = comparison(depth_first(), fake=Faulty(design_for("hbm2_2000", ecc=True)), ecc=True)
+    errors = {"corrected": 3, "corrected_address": 64, "uncorrectable": 0, "uncorrectable_address": None}
+    assert document(corrected)["details"]["ecc"] == {"near": errors, "far": errors}
+    text = _text(corrected)
+    assert "hbm2_2000 with ECC" in text and "memory errors" in text
+    # The link of a far preset is what is left of the published time: one cycle of it is ECC's now.
+    latencies = [c.far_path.latency_up + c.far_path.latency_down for c in (plain, corrected)]
+    assert latencies[0] - latencies[1] == 1
 
 
 def test_the_figures_are_those_of_the_machine():

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from firmware_py.driver import Accelerator, BatchError, NotAnAccelerator
+from firmware_py.driver import (
+    Accelerator,
+    BatchError,
+    MemoryErrors,
+    NoErrorCorrection,
+    NotAnAccelerator,
+)
 from hdl.registers import (
     ID_VALUE,
     MEMORY_WINDOW,
@@ -58,6 +64,8 @@ class RegisterFile:
         self.status = 2
         self.interrupts = True
         self.window_accesses = 0
+        self.flips: dict[int, int] = {}
+        self.ecc = True
 
     def read32(self, address: int) -> int:
         return self.registers[REGISTERS[address // 4].name]
@@ -76,6 +84,10 @@ class RegisterFile:
                 registers["CONTEXT_WRITE"],
                 value,
             )
+        elif name == "INJECT_FLIPS":
+            self.flips[registers["INJECT_LANE"]] = value
+        elif name == "INJECT_CONTROL" and not self.ecc:
+            registers[name] = 0
         elif name == "START":
             base = 8 * registers["COMPLETION_BASE"]
             self.scratchpad[base : base + self.completions.size] = self.completions.ravel()
@@ -227,6 +239,44 @@ def test_batch_failures_are_told_apart() -> None:
     transport.interrupts = False
     with pytest.raises(BatchError, match="not ended after 500 cycles"):
         accelerator.run_batch(commands, timeout_cycles=500)
+
+
+def test_memory_errors_have_an_address_only_if_there_was_one() -> None:
+    transport = RegisterFile()
+    accelerator = Accelerator(transport)
+    transport.registers |= {"COUNT_CORRECTED": 3, "CORRECTED_ADDRESS": 0, "UNCORRECTABLE_ADDRESS": 9}
+    assert accelerator.memory_errors() == MemoryErrors(
+        corrected=3, corrected_address=0, uncorrectable=0, uncorrectable_address=None
+    )
+    transport.registers |= {"COUNT_UNCORRECTABLE": 1}
+    assert accelerator.memory_errors().uncorrectable_address == 9
+
+
+def test_a_fault_is_set_lane_by_lane_and_then_armed() -> None:
+    transport = RegisterFile()
+    accelerator = Accelerator(transport)
+    accelerator.inject_fault(77, [0, 33, 287])
+    assert transport.flips == {lane: 0 for lane in range(9)} | {0: 1, 1: 2, 8: 1 << 31}
+    assert transport.registers["INJECT_ADDRESS"] == 77
+    assert transport.registers["INJECT_CONTROL"] == 1 and accelerator.fault_armed
+    accelerator.inject_fault(5, [255], sticky=True)
+    assert transport.flips == {lane: 0 for lane in range(9)} | {7: 1 << 31}
+    assert transport.registers["INJECT_CONTROL"] == 3
+    accelerator.withdraw_fault()
+    assert not accelerator.fault_armed
+
+
+def test_faults_that_cannot_be_injected_are_refused() -> None:
+    transport = RegisterFile()
+    accelerator = Accelerator(transport)
+    with pytest.raises(ValueError, match="bit is 288: expected 0 to 287"):
+        accelerator.inject_fault(0, [288])
+    with pytest.raises(ValueError, match="expected within the memory"):
+        accelerator.inject_fault(ATOMS, [0])
+    assert transport.registers["INJECT_CONTROL"] == 0
+    transport.ecc = False
+    with pytest.raises(NoErrorCorrection, match="expected one built with ECC"):
+        accelerator.inject_fault(0, [0])
 
 
 def test_counters_by_name() -> None:

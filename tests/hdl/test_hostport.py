@@ -3,20 +3,21 @@
 import pytest
 from amaranth.sim import Simulator
 
-from hdl.config import DesignConfig
+from hdl.config import ControllerConfig, DesignConfig
 from hdl.hostport import HostPort
 from hdl.layouts import MemoryStatus
 from hdl.registers import ID_VALUE, MEMORY_WINDOW, REGISTER_BY_NAME, REGISTERS, SCRATCHPAD_WINDOW
 
 CONFIG = DesignConfig()
+ECC = DesignConfig(controller=ControllerConfig(ecc=True))
 OKAY, SLVERR = 0, 2
 
 
 class Host:
     """AXI4-Lite reads and writes, one at a time, and the neighbours of the port."""
 
-    def __init__(self, body):
-        self.dut = HostPort(CONFIG)
+    def __init__(self, body, config=CONFIG):
+        self.dut = HostPort(config)
         self.scratchpad = {}
         self.memory = {}
         self.memory_status = MemoryStatus.OK
@@ -26,6 +27,8 @@ class Host:
         simulator.add_testbench(self._scratchpad, background=True)
         simulator.add_testbench(self._memory, background=True)
         simulator.add_testbench(self._settings, background=True)
+        if config.controller.ecc:
+            simulator.add_testbench(self._faults, background=True)
 
         async def main(ctx):
             self.ctx = ctx
@@ -115,6 +118,18 @@ class Host:
             if clear:
                 self.pulses.append(("clear",))
 
+    async def _faults(self, ctx):
+        fault = self.dut.settings.fault
+        while True:
+            *_, flips, lane, mask, arm, address, armed, sticky = await ctx.tick().sample(
+                fault.set_flips, fault.lane, fault.flips, fault.set_armed, fault.address, fault.arm,
+                fault.sticky,
+            )  # fmt: skip
+            if flips:
+                self.pulses.append(("flips", lane, mask))
+            if arm:
+                self.pulses.append(("arm", address, armed, sticky))
+
 
 def _masked(store, request):
     mask = sum(0xFF << 8 * i for i in range(32) if request.mask >> i & 1)
@@ -139,7 +154,7 @@ def test_constants_say_what_the_design_is():
 
 def test_every_register_resets_to_what_the_map_says_and_keeps_what_is_written():
     widths = {"INTERRUPT_ENABLE": 1, "REFRESH": 2, "CONTEXT_WRITE": 1, "PROGRAM_INDEX": 6,
-              "CONTEXT_INDEX": 10, "MEMORY_PAGE": 19, "COUNTED_CHANNELS": 16} | {
+              "CONTEXT_INDEX": 10, "MEMORY_PAGE": 19, "COUNTED_CHANNELS": 16, "INJECT_LANE": 4} | {
         name: 16 for name in ("COMMAND_BASE", "COMMAND_COUNT", "COMPLETION_BASE", "COMPLETION_SIZE",
                               "LINK_LATENCY_UP", "LINK_LATENCY_DOWN", "LINK_BYTES_PER_CYCLE")
     }  # fmt: skip
@@ -149,11 +164,41 @@ def test_every_register_resets_to_what_the_map_says_and_keeps_what_is_written():
             if register.access == "rw":
                 assert await host.read(register.offset) == (register.reset, OKAY), register.name
         for number, register in enumerate(REGISTERS):
-            if register.access == "rw" and register.name != "INTERRUPT_PENDING":
+            if register.access == "rw" and register.name not in ("INTERRUPT_PENDING", "INJECT_CONTROL"):
                 value = 0x9E3779B9 * (number + 1) & 0xFFFFFFFF
                 assert await host.write(register.offset, value) == OKAY
                 kept = value & (1 << widths.get(register.name, 32)) - 1
                 assert await host.read(register.offset) == (kept, OKAY), register.name
+
+    Host(body, ECC)
+
+
+def test_a_fault_is_handed_to_the_injector_and_errors_are_read_from_the_log():
+    async def body(host):
+        ctx, dut = host.ctx, host.dut
+        for name, value in (("INJECT_LANE", 8), ("INJECT_FLIPS", 0x80000001), ("INJECT_ADDRESS", 77),
+                            ("INJECT_CONTROL", 1), ("INJECT_CONTROL", 3), ("INJECT_CONTROL", 0)):  # fmt: skip
+            assert await host.write(offset(name), value) == OKAY
+        assert host.pulses == [
+            ("flips", 8, 0x80000001), ("arm", 77, 1, 0), ("arm", 77, 1, 1), ("arm", 77, 0, 0)
+        ]  # fmt: skip
+        ctx.set(dut.settings.fault.armed, 1)
+        assert await host.read(offset("INJECT_CONTROL")) == (1, OKAY)
+        log = ("count_corrected", "corrected_address", "count_uncorrectable", "uncorrectable_address")
+        for number, name in enumerate(log):
+            ctx.set(getattr(dut, name), 100 + number)
+            assert await host.read(offset(name.upper())) == (100 + number, OKAY)
+
+    Host(body, ECC)
+
+
+def test_without_ecc_its_registers_read_zero():
+    async def body(host):
+        for register in REGISTERS:
+            if register.name.startswith("INJECT_") or register.name in ("CORRECTED_ADDRESS",
+                                                                       "UNCORRECTABLE_ADDRESS"):  # fmt: skip
+                assert await host.write(register.offset, 0xFFFFFFFF) == OKAY
+                assert await host.read(register.offset) == (0, OKAY), register.name
 
     Host(body)
 
