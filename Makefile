@@ -1,6 +1,7 @@
 # make demo   replays the project's own traces near and far and prints the comparison
 # make test   lint, types and every test: what CI runs
 # make bench  the figures that the design must reach
+# make soak   millions of cycles of random traffic through the memory, each promise checked; SEED=N repeats one
 # make lint   format, lint and types only
 # make lock   writes requirements.lock anew from pyproject.toml
 # make clean  removes what the other targets made in this folder
@@ -28,13 +29,16 @@ export CLEW
 PUBLIC_TRACES := $(wildcard $(addprefix ../shared/traces/,tot_game24/*.json tot_crosswords/infoss_*.json \
   sos/*.jsonl toolbench_dfsdt/*.json))
 
-.PHONY: demo test bench lint lock clean venv tools
+.PHONY: demo test bench soak lint lock clean venv tools
 
 demo: $(INSTALLED)
 	@$(BIN)/clew demo
 
 bench: $(INSTALLED)
 	@$(BIN)/clew bench design $(PUBLIC_TRACES)
+
+soak: $(INSTALLED)
+	@$(BIN)/python -P -m tests.hdl.memory.soak $(if $(SEED),--seed $(SEED))
 
 test: lint
 	@# Plugins are named, not found: pytest would rewrite the sources of those it finds, and Python 3.11 can fail
