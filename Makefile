@@ -1,6 +1,8 @@
 # make demo   replays the project's own traces near and far and prints the comparison
 # make test   lint, types and every test: what CI runs
-# make bench  the figures that the design must reach
+# make bench  the figures that the design and the memory must reach, as tables and in build/bench.md
+# make soak   millions of cycles of random traffic through the memory, each promise checked; SEED=N repeats one
+# make formal every proof, one line each (minutes); make test runs a selection of them
 # make lint   format, lint and types only
 # make lock   writes requirements.lock anew from pyproject.toml
 # make clean  removes what the other targets made in this folder
@@ -28,18 +30,25 @@ export CLEW
 PUBLIC_TRACES := $(wildcard $(addprefix ../shared/traces/,tot_game24/*.json tot_crosswords/infoss_*.json \
   sos/*.jsonl toolbench_dfsdt/*.json))
 
-.PHONY: demo test bench lint lock clean venv tools
+.PHONY: demo test bench soak lint lock clean venv tools
 
 demo: $(INSTALLED)
 	@$(BIN)/clew demo
 
 bench: $(INSTALLED)
-	@$(BIN)/clew bench design $(PUBLIC_TRACES)
+	@$(BIN)/clew bench all --out build/bench.md $(PUBLIC_TRACES)
+
+soak: $(INSTALLED)
+	@$(BIN)/python -P -m tests.hdl.memory.soak $(if $(SEED),--seed $(SEED))
 
 test: lint
 	@# Plugins are named, not found: pytest would rewrite the sources of those it finds, and Python 3.11 can fail
 	@# to parse Hypothesis' while its garbage collector runs ("AST constructor recursion depth mismatch").
 	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/python -m pytest -p xdist -n 2 --dist loadfile
+
+# NAMES= picks those whose name contains one of its words.
+formal: $(INSTALLED)
+	@$(BIN)/python -m tests.formal $(NAMES)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check $(SOURCES)

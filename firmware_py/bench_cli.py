@@ -11,14 +11,13 @@ __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
+Files = Annotated[list[Path] | None, typer.Argument(help="Trace files that must replay without a fault.")]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the figures here.")]
 
 
 @app.command()
 def design(
-    files: Annotated[
-        list[Path] | None, typer.Argument(help="Trace files that must replay without a fault.")
-    ] = None,
+    files: Files = None,
     json: Json = None,
     cocotb: Annotated[bool, typer.Option(help="Measure the speed of cocotb as well.")] = True,
 ) -> None:
@@ -61,4 +60,43 @@ def memory(
         write_document(json, measures_document(config.memory.timing, measured))
     print_measures(config.memory.timing, measured, console())
     if missed(measured):
+        raise typer.Exit(1)
+
+
+@app.command("all")
+def all_(
+    out: Annotated[Path, typer.Option("-o", "--out", help="The Markdown page to write.")],
+    files: Files = None,
+    presets: Annotated[
+        list[str] | None, typer.Option("--preset", help="Memory presets; else those that have targets.")
+    ] = None,
+) -> None:
+    """Run every bench and write one page of figures. Exit status 1: a target was missed."""
+    from .bench.design import figures, print_figures
+    from .bench.measures import missed, print_measures
+    from .bench.memory import memory_measures
+    from .bench.page import figures_page
+    from .bench.targets import PRESETS_WITH_TARGETS
+    from .compare import design_for
+    from .progress import Reporter
+    from .report.document import require_output, write_text
+    from .report.table import console
+
+    configs = [design_for(preset) for preset in presets or PRESETS_WITH_TARGETS]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    require_output(out, inputs=files or [])
+    with Reporter() as reporter:
+        design = figures(files or [], announce=reporter.announce, with_cocotb=True)
+        memory = [
+            (
+                config.memory.timing,
+                memory_measures(config, announce=reporter.announce, progress=reporter.advance),
+            )
+            for config in configs
+        ]
+    write_text(out, figures_page(design, memory))
+    print_figures(design, console())
+    for timing, measures in memory:
+        print_measures(timing, measures, console())
+    if not all(figure.reached for figure in design) or any(missed(measures) for _, measures in memory):
         raise typer.Exit(1)

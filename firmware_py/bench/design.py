@@ -45,6 +45,7 @@ __all__ = [
     "Figure",
     "figures",
     "figures_document",
+    "figures_table",
     "isolated_loops",
     "print_figures",
     "replay_plan",
@@ -315,15 +316,22 @@ def figures_document(measured: Sequence[Figure]) -> dict[str, Any]:
     return {"schema": "clew.bench/1", "figures": [asdict(figure) for figure in measured]}
 
 
-def print_figures(measured: Sequence[Figure], target: Console) -> None:
-    """The figures as a table."""
-    table = Table()
-    table.add_column("figure")
-    table.add_column("measured", justify="right")
-    table.add_column("target", justify="right")
-    table.add_column("")
+def figures_table(measured: Sequence[Figure]) -> list[tuple[str, ...]]:
+    """The rows for people: figure, measured, target, verdict; the first is the heading."""
+    rows = [("figure", "measured", "target", "")]
     for figure in measured:
         value = f"{figure.value:,.0f}" if figure.value == int(figure.value) else f"{figure.value:,.2f}"
         verdict = "reached" if figure.reached else "MISSED"
-        table.add_row(figure.name, f"{value} {figure.unit}", figure.target, verdict)
+        rows.append((figure.name, f"{value} {figure.unit}", figure.target, verdict))
+    return rows
+
+
+def print_figures(measured: Sequence[Figure], target: Console) -> None:
+    """The figures as a table."""
+    heading, *rows = figures_table(measured)
+    table = Table()
+    for column in heading:
+        table.add_column(column, justify="right" if column in ("measured", "target") else "left")
+    for row in rows:
+        table.add_row(*row)
     target.print(table)

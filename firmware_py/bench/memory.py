@@ -98,11 +98,11 @@ def memory_measures(
             steps.append(lambda mode=mode: figures.loop(mode))
         for mode in _ON:
             steps.append(lambda mode=mode: _near_loops(model, mode))
-        measures: list[Measure] = []
+        name, measures = config.memory.timing.name, list[Measure]()
         for done, step in enumerate(steps):
-            progress("memory figures", done, len(steps))
+            progress(name, done, len(steps))
             measures += step()
-        progress("memory figures", len(steps), len(steps))
+        progress(name, len(steps), len(steps))
     return measures
 
 

@@ -8,7 +8,7 @@ from hdl.memory.timing import TimingPreset
 
 from .measures import Target
 
-__all__ = ["target_of"]
+__all__ = ["PRESETS_WITH_TARGETS", "target_of"]
 
 Where = Mapping[str, str | int]
 
@@ -55,3 +55,6 @@ _FIGURES: dict[tuple[object, ...], Target] = dict(
         _figure("hbm2_2000", "loop_p999", Target(at_most=52), refresh="per_bank", gap=400),
     )
 )
+
+#: The presets that have targets of their own, in the order of the table.
+PRESETS_WITH_TARGETS = tuple(dict.fromkeys(str(preset) for preset, *_ in _FIGURES))

@@ -33,9 +33,9 @@ from .write_buffer import WriteBuffer
 
 __all__ = ["CONTROLLER_COMMANDS", "Controller"]
 
-#: The commands that this controller issues: rows stay open, so no auto-precharge.
+#: The commands that this controller issues, where the memory has them: rows stay open, so no auto-precharge.
 CONTROLLER_COMMANDS = frozenset(
-    {Command.ACT, Command.PRE, Command.PREA, Command.REFAB, Command.RD, Command.WR}
+    {Command.ACT, Command.PRE, Command.PREA, Command.REFAB, Command.REFPB, Command.RD, Command.WR}
 )
 
 
@@ -82,13 +82,15 @@ class Controller(wiring.Component):
         address_map = AddressMap(config.memory)
         organisation = config.memory.organisation
         bank_bits = organisation.banks.bit_length() - 1
+        units = organisation.pseudo_channels * organisation.banks
 
         m.submodules.atomic = atomic = AtomicUnit(write_bytes=WORD_BYTES if self._ecc else 1)
         m.submodules.queues = queues = BankQueues(config)
         m.submodules.write_buffer = write_buffer = WriteBuffer(config.controller)
         m.submodules.responses = responses = Responses(config.controller)
-        m.submodules.timers = timers = Timers(config.memory, commands=CONTROLLER_COMMANDS)
-        m.submodules.refresher = refresher = Refresher(config.memory, commands=CONTROLLER_COMMANDS)
+        commands = CONTROLLER_COMMANDS & config.memory.timing.commands
+        m.submodules.timers = timers = Timers(config.memory, commands=commands)
+        m.submodules.refresher = refresher = Refresher(config, commands=commands)
         scheduler = Scheduler(config)
         # Whose turn it is and how old requests are must not depend on what was before a restart.
         m.submodules.scheduler = ResetInserter(self.restarted)(scheduler)
@@ -139,18 +141,18 @@ class Controller(wiring.Component):
         reads = Signal()
         writes = Signal()
         m.d.comb += [
-            scheduler.activate.eq(timers.activate),
+            scheduler.activate.eq(timers.activate & ~refresher.hold_activate),
             scheduler.precharge.eq(timers.precharge),
-            scheduler.read.eq(timers.read),
-            scheduler.write.eq(timers.write),
+            scheduler.read.eq(timers.read & ~refresher.hold_read.replicate(units)),
+            scheduler.write.eq(timers.write & ~refresher.hold_write.replicate(units)),
             scheduler.read_room.eq(responses.room),
-            scheduler.block.eq(refresher.block.replicate(len(scheduler.block))),
-            scheduler.row_block.eq(refresher.block),
+            scheduler.block.eq(refresher.block),
+            scheduler.row_block.eq(refresher.row_block),
             # A restart waits for the writes.
             scheduler.drain.eq(write_buffer.drain | self.restart),
             scheduler.stalled.eq((stalled << stalled_unit)[: len(scheduler.stalled)]),
-            row_op.eq(Mux(refresher.block, refresher.row_op, scheduler.row_op)),
-            row_unit.eq(Mux(refresher.block, refresher.pseudo_channel << bank_bits, scheduler.row_unit)),
+            row_op.eq(Mux(refresher.row_block, refresher.row_op, scheduler.row_op)),
+            row_unit.eq(Mux(refresher.row_block, refresher.row_unit, scheduler.row_unit)),
             timers.row_op.eq(row_op),
             timers.row_unit.eq(row_unit),
             timers.column_op.eq(scheduler.column_op),
@@ -197,14 +199,23 @@ class Controller(wiring.Component):
 
         # -- Refresh and restart --
         m.d.comb += [
-            refresher.enable.eq(self.refresh != RefreshMode.NONE),
+            refresher.mode.eq(self.refresh),
             refresher.restart.eq(self.restart),
             self.restarted.eq(refresher.restarted),
             refresher.quiet.eq(queues.empty & responses.empty & atomic.idle),
             refresher.settled.eq(timers.idle),
+            refresher.busy.eq(queues.busy),
+            refresher.open.eq(queues.state.open),
+            refresher.walks.eq(queues.walks_waiting.any() | (queues.enqueue & queues.priority)),
             refresher.precharge_all.eq(timers.precharge_all),
             refresher.refresh_all.eq(timers.refresh_all),
         ]
+        if refresher.per_bank:
+            m.d.comb += [
+                refresher.precharge.eq(timers.precharge),
+                refresher.refresh_bank.eq(timers.refresh_bank),
+                refresher.bank_rested.eq(timers.bank_rested),
+            ]
 
         # -- The buses: out of registers, in the cycle after the decision --
         def split(unit: Value) -> tuple[Value, Value]:

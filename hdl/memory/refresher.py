@@ -1,134 +1,193 @@
-"""The refresher: all-bank refresh on a hard deadline, and the return to a known state for a restart."""
+"""The refresher: all-bank or per-bank refresh on a hard deadline, and the return to a known state."""
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..config import MemoryConfig
-from ..layouts import RowOp
-from .timers import waits
+from ..config import DesignConfig
+from ..layouts import RefreshMode, RowOp
+from .all_bank_refresher import AllBankRefresher
+from .bank_refresher import BankRefresher
 from .timing import Command
 
 __all__ = ["Refresher"]
 
-#: Cycles between the decision to refresh and the bus that are not waits of the table: the state machine
-#: sees the interval end, blocks the scheduler, and commands leave through a register.
-_PIPELINE = 3
+#: Cycles without any request queued after which the memory counts as idle.
+_IDLE = 8
+#: Cycles that a walker, its neighbours and ECC may take from a record's last data to the next request.
+_WALKER = 8
 
 
 class Refresher(wiring.Component):
-    """Closes and refreshes every bank once in tREFI, and closes every bank for a restart.
+    """Refreshes every bank once in tREFI, by REFab or by REFpb, and closes every bank for a restart.
 
-    Commands to the pseudo channels are decided in consecutive cycles. The n-th refresh of a pseudo channel
-    is on the bus no later than n x tREFI cycles after `restart` fell with `enable` high: it starts early
-    by the longest time that the scheduler's last commands can hold it up.
+    Refresh falls due at a steady rate: REFab once in tREFI, REFpb once in tREFI / banks, in each pseudo
+    channel. What is due is owed until it is done. While walks wait it is postponed, at most
+    `refresh_postpone` intervals; while the memory is idle everything owed is done at once. Bulk traffic
+    postpones nothing. Walks wait while a request of theirs is queued, and for `thinking` cycles more.
 
     Members
     -------
-    enable : In(1)
-        Low: the interval is held at its beginning.
+    mode : In(RefreshMode)
+        May change only during a restart. NONE: nothing is ever owed.
     restart : In(1), restarted : Out(1)
-        `restarted` is high while `restart` is, once everything is done, closed and quiet.
+        `restarted` is high while `restart` is, once everything is done, closed and quiet. Nothing is owed
+        then, and the interval begins in the cycle in which `restart` falls.
     quiet : In(1)
         Nothing is queued or under way.
     settled : In(1)
         Every timing counter has run out.
-    precharge_all, refresh_all : In(pseudo channels)
-        The timing table allows the command.
-    block : Out(1)
-        The refresher owns the buses.
-    row_op : Out(RowOp), pseudo_channel : Out
+    busy, open : In(units)
+        The banks for which a request is queued, and those with a row open.
+    walks : In(1)
+        A walk's request is queued or arrives.
+    precharge_all, refresh_all : In(pseudo channels), precharge, refresh_bank, bank_rested : In(units)
+        What the timing table allows, see `Timers`; the last three only where `per_bank`.
+    block : Out(units)
+        The banks claimed: nothing else may be decided for them.
+    hold_activate : Out(units), hold_write, hold_read : Out(1)
+        Commands of others that would hold up a refresh.
+    row_block : Out(1)
+        The row bus is the refresher's in this cycle.
+    row_op : Out(RowOp), row_unit : Out(unit)
         Its command.
     """
 
-    def __init__(self, config: MemoryConfig, *, commands: frozenset[Command]) -> None:
-        self._pseudo_channels = config.organisation.pseudo_channels
-        self._interval = config.timing["tREFI"]
-        table = waits(config.timing, commands)
-
-        def longest(after: Command, before: Command | None = None) -> int:
-            return max(w.cycles for w in table if w.after is after and before in (None, w.before))
-
-        # A refresh is never due within tRFC of the one before.
-        to_close = max(w.cycles for w in table if w.after is Command.PREA and w.before is not Command.REFAB)
-        to_refresh = longest(Command.REFAB, Command.PREA)
-        #: Cycles by which a refresh begins before its deadline.
-        self.lead = _PIPELINE + to_close + to_refresh + 2 * self._pseudo_channels
-        if self.lead + longest(Command.REFAB) >= self._interval:
+    def __init__(self, config: DesignConfig, *, commands: frozenset[Command]) -> None:
+        timing, organisation = config.memory.timing, config.memory.organisation
+        self._organisation = organisation
+        self._interval = timing["tREFI"]
+        self._all_banks = AllBankRefresher(config, commands=commands)
+        self._banks = BankRefresher(config, commands=commands) if Command.REFPB in commands else None
+        #: Cycles without a walk's request queued after which no walk waits: the data is there `row_hit`
+        #: cycles after the column command, and the next request soon after.
+        self.thinking = timing.row_hit + _WALKER
+        if self._all_banks.lead + timing["tRFC"] >= self._interval:
             raise ValueError(
-                f"tREFI is {self._interval} cycles: expected more than {self.lead + longest(Command.REFAB)}"
+                f"tREFI is {self._interval} cycles: expected more than "
+                f"{self._all_banks.lead + timing['tRFC']}"
             )
-        channels = self._pseudo_channels
+        #: Cycles after (n + `refresh_postpone`) x tREFI by which the n-th refresh of each bank is on the bus,
+        #: counted from the cycle in which `restart` falls, whatever the neighbours do.
+        self.bound = {
+            RefreshMode.ALL_BANK: 0,
+            RefreshMode.PER_BANK: self._banks.bound if self._banks else 0,
+        }
+        channels = organisation.pseudo_channels
+        units = channels * organisation.banks
         super().__init__(
             {
-                "enable": In(1),
+                "mode": In(RefreshMode),
                 "restart": In(1),
                 "restarted": Out(1),
                 "quiet": In(1),
                 "settled": In(1),
+                "busy": In(units),
+                "open": In(units),
+                "walks": In(1),
                 "precharge_all": In(channels),
                 "refresh_all": In(channels),
-                "block": Out(1),
+                **(
+                    {name: In(units) for name in ("precharge", "refresh_bank", "bank_rested")}
+                    if self.per_bank
+                    else {}
+                ),
+                "block": Out(units),
+                "hold_activate": Out(units),
+                "hold_write": Out(1),
+                "hold_read": Out(1),
+                "row_block": Out(1),
                 "row_op": Out(RowOp),
-                "pseudo_channel": Out(range(channels)),
+                "row_unit": Out(range(units)),
             }
         )
 
+    @property
+    def per_bank(self) -> bool:
+        """The memory has per-bank refresh; else PER_BANK is as ALL_BANK."""
+        return self._banks is not None
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        elapsed = Signal(range(self._interval))
-        due = Signal()
-        with m.If(self.restart | ~self.enable | (elapsed == self._interval - 1)):
-            m.d.sync += elapsed.eq(0)
-        with m.Else():
-            m.d.sync += elapsed.eq(elapsed + 1)
-        begin = self.enable & ~self.restart & (elapsed == self._interval - 1 - self.lead)
-        with m.If(begin):
-            m.d.sync += due.eq(1)
+        interval = self._interval
+        running, per_bank = Signal(), Signal()
+        m.d.comb += [
+            running.eq((self.mode != RefreshMode.NONE) & ~self.restart),
+            per_bank.eq((self.mode == RefreshMode.PER_BANK) & self.per_bank),
+        ]
+        m.submodules.all_banks = all_banks = self._all_banks
 
-        channel = self.pseudo_channel
-        last = Signal()
-        m.d.comb += last.eq(channel == self._pseudo_channels - 1)
+        # -- When refresh falls due: exactly once in tREFI, or once for each bank --
+        elapsed = Signal(range(interval))
+        later = Signal(range(interval + self._organisation.banks))
+        wraps = Signal()
+        m.d.comb += [
+            later.eq(elapsed + Mux(per_bank, self._organisation.banks, 1)),
+            wraps.eq(later >= interval),
+        ]
+        # REFpb falls due in the middle of its share of tREFI, so that it is done at the end.
+        beginning = Mux(per_bank, interval // 2, 0)
+        m.d.sync += elapsed.eq(Mux(running, Mux(wraps, later - interval, later), beginning))
+        due = interval - 1 - all_banks.lead
 
-        def each_channel(ready: Signal, op: RowOp) -> None:
-            """Decide `op` for every pseudo channel in consecutive cycles, once all are ready."""
-            with m.If(ready.all() | (channel != 0)):
-                m.d.comb += self.row_op.eq(op)
-                m.d.sync += channel.eq(channel + 1)
-                with m.If(last):
-                    m.d.sync += channel.eq(0)
+        # -- Whom it would disturb --
+        walks, idle = Signal(), Signal()
+        m.d.comb += [
+            walks.eq(self._lately(m, "walk", self.walks, self.thinking)),
+            idle.eq(~self._lately(m, "use", self.busy.any(), _IDLE)),
+        ]
 
-        finished = Signal()
-        m.d.comb += finished.eq((self.row_op != RowOp.NOP) & last)
-        with m.FSM():
-            with m.State("IDLE"):
-                with m.If(self.restart):
-                    m.d.sync += due.eq(0)
-                    with m.If(self.quiet):
-                        m.next = "CLOSE"
-                with m.Elif(due):
-                    m.next = "CLOSE"
-            with m.State("CLOSE"):
-                m.d.comb += self.block.eq(1)
-                each_channel(self.precharge_all, RowOp.PRECHARGE_ALL)
-                with m.If(finished & due):
-                    m.next = "REFRESH"
-                with m.Elif(finished):
-                    m.next = "SETTLE"
-            with m.State("REFRESH"):
-                m.d.comb += self.block.eq(1)
-                each_channel(self.refresh_all, RowOp.REFRESH_ALL)
-                with m.If(finished):
-                    m.d.sync += due.eq(0)
-                    m.next = "IDLE"
-            with m.State("SETTLE"):
-                m.d.comb += self.block.eq(1)
-                with m.If(self.settled):
-                    m.next = "RESTARTED"
-            with m.State("RESTARTED"):
-                m.d.comb += self.restarted.eq(self.restart)
-                with m.If(~self.restart):
-                    m.next = "IDLE"
+        m.d.comb += [
+            all_banks.enable.eq(running & ~per_bank),
+            all_banks.tick.eq(elapsed == due),
+            all_banks.turn.eq((elapsed == due) | (elapsed == (due + interval // 2) % interval)),
+            all_banks.walks.eq(walks),
+            all_banks.idle.eq(idle),
+            all_banks.restart.eq(self.restart),
+            self.restarted.eq(all_banks.restarted),
+            all_banks.quiet.eq(self.quiet),
+            all_banks.settled.eq(self.settled),
+            all_banks.precharge_all.eq(self.precharge_all),
+            all_banks.refresh_all.eq(self.refresh_all),
+            self.hold_write.eq(all_banks.hold_write),
+            self.hold_read.eq(all_banks.hold_read),
+        ]
+        row_op: Value = all_banks.row_op
+        row_unit: Value = all_banks.pseudo_channel << self._organisation.banks.bit_length() - 1
+        if self._banks is not None:
+            m.submodules.banks = banks = self._banks
+            m.d.comb += [
+                banks.enable.eq(running & per_bank),
+                banks.tick.eq(wraps),
+                banks.walks.eq(walks),
+                banks.idle.eq(idle),
+                banks.busy.eq(self.busy),
+                banks.open.eq(self.open),
+                banks.precharge.eq(self.precharge),
+                banks.refresh.eq(self.refresh_bank),
+                banks.rested.eq(self.bank_rested),
+                self.block.eq(banks.block),
+                self.hold_activate.eq(banks.hold_activate),
+            ]
+            # The two never command in the same cycle: a restart disables one and the mode the other.
+            chosen = banks.row_op != RowOp.NOP
+            row_op, row_unit = Mux(chosen, banks.row_op, row_op), Mux(chosen, banks.row_unit, row_unit)
+        m.d.comb += [
+            self.row_op.eq(row_op),
+            self.row_unit.eq(row_unit),
+            self.row_block.eq(all_banks.hold_row | (self.row_op != RowOp.NOP)),
+        ]
         return m
+
+    def _lately(self, m: Module, name: str, event: Value, cycles: int) -> Value:
+        """Whether `event` is high, or was in one of the `cycles` cycles before but for a restart."""
+        left = Signal(range(cycles + 1), name=f"{name}_left")
+        with m.If(self.restart):
+            m.d.sync += left.eq(0)
+        with m.Elif(event):
+            m.d.sync += left.eq(cycles)
+        with m.Elif(left != 0):
+            m.d.sync += left.eq(left - 1)
+        return event | (left != 0)

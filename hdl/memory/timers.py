@@ -126,7 +126,9 @@ class Timers(wiring.Component):
     activate, precharge, read, write : Out(units)
         The banks that may take the command now, as far as time is concerned.
     refresh_bank : Out(units)
-        Likewise; a member only where `commands` has REFpb.
+        Likewise for REFpb; a member only where `commands` has it.
+    bank_rested : Out(units)
+        Likewise, as far as the rules of the bank alone go.
     precharge_all, refresh_all : Out(pseudo channels)
     idle : Out(1)
         Every counter has run out.
@@ -148,7 +150,11 @@ class Timers(wiring.Component):
                 "precharge": Out(units),
                 "read": Out(units),
                 "write": Out(units),
-                **({"refresh_bank": Out(units)} if Command.REFPB in commands else {}),
+                **(
+                    {"refresh_bank": Out(units), "bank_rested": Out(units)}
+                    if Command.REFPB in commands
+                    else {}
+                ),
                 "precharge_all": Out(pseudo_channels),
                 "refresh_all": Out(pseudo_channels),
                 "idle": Out(1),
@@ -222,6 +228,7 @@ class Timers(wiring.Component):
         organisation = self._organisation
         units = self._places(Scope.BANK)
         busy: dict[Command, Value] = {command: Const(0, units) for command in self._commands}
+        resting: Value = Const(0, units)  # the part of busy[REFPB] from rules of scope bank
         running: list[Value] = []
 
         # Commands of one bus with the same waits share a counter.
@@ -244,6 +251,8 @@ class Timers(wiring.Component):
                 running.append(counter.busy.any())
                 for after, cycles in table:
                     busy[after] = busy[after] | self._expand(scope, counter.within(cycles))
+                    if scope is Scope.BANK and after is Command.REFPB:
+                        resting = resting | counter.within(cycles)
                 continue
             # A window of n: n counters take turns, and the next one's last turn was n commands ago.
             turns = [
@@ -266,7 +275,7 @@ class Timers(wiring.Component):
         ):
             m.d.comb += output.eq(~busy[command])
         if Command.REFPB in self._commands:
-            m.d.comb += self.refresh_bank.eq(~busy[Command.REFPB])
+            m.d.comb += [self.refresh_bank.eq(~busy[Command.REFPB]), self.bank_rested.eq(~resting)]
         for command, output in ((Command.PREA, self.precharge_all), (Command.REFAB, self.refresh_all)):
             vector = Signal(units, name=f"busy_{command.value.lower()}")
             m.d.comb += vector.eq(busy[command])

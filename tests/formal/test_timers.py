@@ -37,7 +37,8 @@ REDUCED = dataclasses.replace(
     ),
     values={name: table.Value(cycles=cycles, source="test") for name, cycles in CYCLES.items()},
 )
-RULES = [rule for rule in REDUCED.rules() if {rule.before, rule.after} <= CONTROLLER_COMMANDS]
+COMMANDS = CONTROLLER_COMMANDS & REDUCED.commands
+RULES = [rule for rule in REDUCED.rules() if {rule.before, rule.after} <= COMMANDS]
 #: The slot that the table counts, in cycles after a command's first.
 LAG = {command: REDUCED.activate_lag if command is Command.ACT else 0 for command in Command}
 
@@ -89,7 +90,7 @@ class TimersProperty(Property):
         )
 
     def contents(self, m: Module) -> None:
-        m.submodules.timers = timers = Timers(MemoryConfig(preset="reduced"), commands=CONTROLLER_COMMANDS)
+        m.submodules.timers = timers = Timers(MemoryConfig(preset="reduced"), commands=COMMANDS)
         m.d.comb += [
             timers.row_op.eq(self.row_op),
             timers.row_unit.eq(self.row_unit),
@@ -112,7 +113,7 @@ class TimersProperty(Property):
         decided: dict[Command, Signal] = {}
         depth = max(rule.cycles for rule in RULES) + 1
         history: dict[Command, list[Signal]] = {}
-        for command in CONTROLLER_COMMANDS:
+        for command in COMMANDS:
             column = command in COLUMN_COMMANDS
             active = self.column_op == COLUMN_OPS[command] if column else self.row_op == ROW_OPS[command]
             unit = self.column_unit if column else self.row_unit
@@ -128,7 +129,7 @@ class TimersProperty(Property):
             history[command] = [Signal(UNITS, name=f"{name}_{age}") for age in range(1, depth + 1)]
             for older, newer in zip(history[command], [decided[command], *history[command]], strict=False):
                 m.d.sync += older.eq(newer)
-        ops = [ROW_OPS[c].value for c in CONTROLLER_COMMANDS if c in ROW_OPS]
+        ops = [ROW_OPS[c].value for c in COMMANDS if c in ROW_OPS]
         m.d.comb += Assume(Cat(self.row_op == op for op in (RowOp.NOP, *map(RowOp, ops))).any())
         m.d.comb += Assume(
             Cat(self.column_op == op for op in (ColumnOp.NOP, ColumnOp.READ, ColumnOp.WRITE)).any()
@@ -146,7 +147,7 @@ class TimersProperty(Property):
             counts = [reduce(add, (place[unit] for place in places)) for unit in range(UNITS)]
             return wire(m, Value.cast(Cat(count >= rule.window for count in counts)))
 
-        banned: dict[Command, Value] = {command: Const(0, UNITS) for command in CONTROLLER_COMMANDS}
+        banned: dict[Command, Value] = {command: Const(0, UNITS) for command in COMMANDS}
         for rule in self._rules:
             vector = forbidden(rule)
             alone = vector
@@ -160,7 +161,7 @@ class TimersProperty(Property):
                     rule.scope, history[rule.before][rule.cycles + LAG[rule.before] - LAG[rule.after] - 1]
                 )
                 m.d.comb += Cover((at_limit & ready[rule.after] & ~alone).any())
-        for command in {Command.ACT} if self._windows else CONTROLLER_COMMANDS - {Command.ACT}:
+        for command in {Command.ACT} if self._windows else COMMANDS - {Command.ACT}:
             # And no cycle is lost: what no rule forbids is ready.
             m.d.comb += Assert(banned[command] | ready[command] == (1 << UNITS) - 1)
         if self.false:

@@ -12,7 +12,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, ReadOnly
 
-from hdl.layouts import RowClass, RowOp, Source
+from hdl.layouts import RefreshMode, RowClass, RowOp, Source
 from hdl.memory.address import AddressMap, Place
 from sim.bench.backdoor import StorageBackdoor
 from sim.bench.memory_port import Request, Response, Scoreboard, TrafficShape, random_request, tag_of
@@ -48,10 +48,10 @@ class Bench:
         self.violations: list[int] = []
         self._offered: int | None = None
 
-    async def start(self, *, refresh: bool) -> None:
+    async def start(self, *, refresh: RefreshMode = RefreshMode.NONE) -> None:
         dut = self.dut
         dut.rst.value = 1
-        dut.refresh.value = int(refresh)
+        dut.refresh.value = refresh.value
         dut.restart.value = 0
         dut.memory__request__valid.value = 0
         dut.memory__response__ready.value = 0
@@ -178,7 +178,7 @@ async def soak(dut: Any) -> None:
     """Random mixes, idle and back-pressure: data, same-atom order, statuses, every timing rule."""
     rng = _seeded()
     bench = Bench(dut)
-    await bench.start(refresh=True)
+    await bench.start(refresh=RefreshMode.ALL_BANK)
     total = int(os.environ.get("CLEW_SOAK_REQUESTS", "12000"))
     while (done := len(bench.scoreboard.latencies)) < total:
         shape = TrafficShape(
@@ -201,7 +201,7 @@ async def soak(dut: Any) -> None:
 async def latencies(dut: Any) -> None:
     """An isolated read takes the physical time of its row state and two cycles more."""
     bench = Bench(dut)
-    await bench.start(refresh=False)
+    await bench.start()
     classes: list[tuple[RowClass, int]] = []
 
     def watch() -> None:
@@ -226,38 +226,78 @@ async def latencies(dut: Any) -> None:
     assert bench.scoreboard.latencies[-1][1] == 1
 
 
-@cocotb.test()
-async def refresh(dut: Any) -> None:
-    """Every pseudo channel is refreshed once in tREFI, never late, with and without traffic."""
+async def _refreshes(dut: Any, mode: RefreshMode, op: RowOp) -> None:
+    """Under idle, bulk, walks and idle again: every bank's refresh in time, and never two orders of it."""
     rng = _seeded()
     bench = Bench(dut)
-    await bench.start(refresh=True)
+    await bench.start(refresh=mode)
     await bench.restart()
     start = bench.cycle
-    commands: list[tuple[int, int]] = []
+    banks = ORGANISATION.banks
+    refreshed: dict[tuple[int, int], list[int]] = {
+        (channel, bank): [] for channel in range(ORGANISATION.pseudo_channels) for bank in range(banks)
+    }
+    order: list[tuple[int, int]] = []
 
     def watch() -> None:
-        if int(dut.row__op.value) == RowOp.REFRESH_ALL.value:
-            commands.append((bench.cycle - start, int(dut.row__pseudo_channel.value)))
+        if int(dut.row__op.value) in (RowOp.REFRESH_ALL.value, RowOp.REFRESH_BANK.value):
+            assert int(dut.row__op.value) == op.value
+            channel, bank = int(dut.row__pseudo_channel.value), int(dut.row__bank.value)
+            order.append((channel, bank))
+            for each in (bank,) if op is RowOp.REFRESH_BANK else range(banks):
+                refreshed[channel, each].append(bench.cycle - start)
 
     bench.watchers.append(watch)
     interval = TIMING["tREFI"]
-    shape = TrafficShape(out_of_range=0, idle=0, stall=0)
+
+    async def traffic(until: int, priority: float) -> None:
+        shape = TrafficShape(out_of_range=0, idle=0, stall=0, priority=priority)
+        while bench.cycle - start < until * interval:
+            addresses = [rng.randrange(MAP.atoms) for _ in range(500)]
+            await _traffic(bench, rng, shape, addresses, 500)
+
+    def require(postponed: int) -> None:
+        now = bench.cycle - start
+        for cycles in refreshed.values():
+            for number, cycle in enumerate([*cycles, now], 1):
+                assert cycle <= (number + postponed) * interval
+
     await bench.idle(2 * interval)
-    while bench.cycle - start < 5 * interval:
-        addresses = [rng.randrange(MAP.atoms) for _ in range(500)]
-        await _traffic(bench, rng, shape, addresses, 500)
-    await bench.idle(interval - (bench.cycle - start) % interval)
-    intervals = (bench.cycle - start) // interval
-    for channel in range(ORGANISATION.pseudo_channels):
-        times = [cycle for cycle, where in commands if where == channel]
-        assert len(times) == intervals
-        assert all(cycle <= (n + 1) * interval for n, cycle in enumerate(times)), times
-    assert all(second[0] - first[0] == 1 for first, second in zip(commands[::2], commands[1::2], strict=True))
+    require(0)
+    await traffic(5, priority=0)
+    require(op is RowOp.REFRESH_BANK)  # Up to a round is owed while every bank is in use.
+    await traffic(16, priority=1)
+    owed = (bench.cycle - start) // interval - min(map(len, refreshed.values()))
+    assert CONFIG.controller.refresh_postpone - 1 <= owed
+    require(CONFIG.controller.refresh_postpone)
+    await bench.idle(interval)
+    due = (bench.cycle - start) / interval
+    assert all(abs(len(cycles) - due) <= 1 for cycles in refreshed.values())
+    if op is RowOp.REFRESH_BANK:
+        for channel in range(ORGANISATION.pseudo_channels):
+            own = [bank for where, bank in order if where == channel]
+            rounds = [own[at : at + banks] for at in range(0, len(own), banks)]
+            assert all(len(set(one)) == len(one) for one in rounds), "a bank twice in a round"
+    else:
+        assert all(a[0] == 0 and b[0] == 1 for a, b in zip(order[::2], order[1::2], strict=True))
     # Disabled, it stops.
-    dut.refresh.value = 0
+    dut.refresh.value = RefreshMode.NONE.value
+    await bench.restart()
+    count = len(order)
     await bench.idle(2 * interval)
-    assert len(commands) == intervals * ORGANISATION.pseudo_channels
+    assert len(order) == count
+
+
+@cocotb.test()
+async def refresh_all_bank(dut: Any) -> None:
+    """Both pseudo channels at once, once in tREFI, postponed only for walks."""
+    await _refreshes(dut, RefreshMode.ALL_BANK, RowOp.REFRESH_ALL)
+
+
+@cocotb.test()
+async def refresh_per_bank(dut: Any) -> None:
+    """Every bank once a round, a round in tREFI, postponed only for walks."""
+    await _refreshes(dut, RefreshMode.PER_BANK, RowOp.REFRESH_BANK)
 
 
 @cocotb.test()
@@ -265,7 +305,7 @@ async def restart(dut: Any) -> None:
     """After a restart the same requests take the same cycles, whatever was before."""
     rng = _seeded()
     bench = Bench(dut)
-    await bench.start(refresh=True)
+    await bench.start(refresh=RefreshMode.ALL_BANK)
     addresses = [rng.randrange(MAP.atoms) for _ in range(60)]
     logs = []
     for _ in range(3):
@@ -313,7 +353,7 @@ async def restart(dut: Any) -> None:
 async def write_drain(dut: Any) -> None:
     """Writes wait for the mark or for silence, and reads get through a drain soon."""
     bench = Bench(dut)
-    await bench.start(refresh=False)
+    await bench.start()
     writes: list[int] = []
 
     def watch() -> None:
@@ -355,7 +395,7 @@ async def write_drain(dut: Any) -> None:
 async def response_back_pressure(dut: Any) -> None:
     """With no response taken, reads stop at the slots; nothing is lost when they are taken again."""
     bench = Bench(dut)
-    await bench.start(refresh=False)
+    await bench.start()
     issued = 0
 
     def watch() -> None:
@@ -378,7 +418,7 @@ async def response_back_pressure(dut: Any) -> None:
 async def row_hit_cap(dut: Any) -> None:
     """At most `row_hit_cap` row hits pass an older request of their bank."""
     bench = Bench(dut)
-    await bench.start(refresh=False)
+    await bench.start()
     served: list[int] = []
 
     def watch() -> None:
@@ -407,7 +447,7 @@ async def row_hit_cap(dut: Any) -> None:
 async def age_cap(dut: Any) -> None:
     """Bulk reads and buffered writes get their turn under walks that never pause."""
     bench = Bench(dut)
-    await bench.start(refresh=False)
+    await bench.start()
     limits = CONFIG.controller
     tags = (tag for tag in _tags() if tag & 7 != Source.HOST.value)
     bulk = [
@@ -455,7 +495,7 @@ async def bandwidth(dut: Any) -> None:
     """Interleaved streams come near the peak of the column bus, random reads near that of the row bus."""
     rng = _seeded()
     bench = Bench(dut)
-    await bench.start(refresh=False)
+    await bench.start()
     peak = 32 / TIMING.clock_ns
     # Open page: PRE and ACT take 1 + 2 slots of the row bus for every random read.
     random_peak = peak / (1 + TIMING.activate_slots)

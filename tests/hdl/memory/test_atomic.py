@@ -1,4 +1,7 @@
-"""The atomic unit in front of a memory that answers late, with stalls on every stream."""
+"""The atomic unit in front of a memory that answers late, with stalls on every stream.
+
+Both kinds of memory: one that writes single bytes, and one that writes whole 64-bit words only.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,20 @@ def _fields(request: Request) -> dict[str, Any]:
     }
 
 
+def _partial(request: Request, write_bytes: int) -> bool:
+    """The mask has some but not all bytes of a group that is written only together."""
+    group = (1 << write_bytes) - 1
+    return any(request.mask >> low & group not in (0, group) for low in range(0, 32, write_bytes))
+
+
 class _Memory:
     """The controller's side: takes requests in order, answers after a random delay, in order."""
 
-    def __init__(self, dut: AtomicUnit, rng: random.Random, poisoned: set[int]) -> None:
+    def __init__(
+        self, dut: AtomicUnit, rng: random.Random, poisoned: set[int], *, write_bytes: int = 1
+    ) -> None:
         self.port, self.rng, self.poisoned = dut.memory, rng, poisoned
+        self.write_bytes = write_bytes
         self.atoms: dict[int, int] = {}
         self.answers: list[dict[str, Any]] = []
 
@@ -52,6 +64,9 @@ class _Memory:
             status = MemoryStatus.POISONED if taken.address in self.poisoned else MemoryStatus.OK
             old = self.atoms.get(taken.address, 0)
             if taken.write:
+                group = (1 << self.write_bytes) - 1
+                for low in range(0, 32, self.write_bytes):
+                    assert taken.mask >> low & group in (0, group), f"mask {taken.mask:#010x}"
                 bits = sum(0xFF << 8 * n for n in range(32) if taken.mask >> n & 1)
                 self.atoms[taken.address] = old & ~bits | taken.data & bits
                 status = MemoryStatus.OK
@@ -73,12 +88,13 @@ class _Memory:
                 ctx.set(response.valid, 0)
 
 
+@pytest.mark.parametrize("write_bytes", (1, 8))
 @pytest.mark.parametrize("seed", range(3))
-def test_conditional_writes_are_atomic(seed: int) -> None:
+def test_dependent_writes_are_atomic(seed: int, write_bytes: int) -> None:
     rng = random.Random(seed)
-    dut = AtomicUnit()
+    dut = AtomicUnit(write_bytes=write_bytes)
     poisoned = {9}
-    memory = _Memory(dut, rng, poisoned)
+    memory = _Memory(dut, rng, poisoned, write_bytes=write_bytes)
     board = Scoreboard(atoms=ATOMS)
     shape = TrafficShape(conditional=0.4, write=0.2, out_of_range=0)
     total = 150
@@ -130,8 +146,8 @@ def test_conditional_writes_are_atomic(seed: int) -> None:
             else:
                 request = next(r for kind, r in log if r.tag == answer.tag)
                 log.remove(("poisoned", request))
-                plain_write = request.write and not request.conditional
-                assert answer.status == (MemoryStatus.OK if plain_write else MemoryStatus.POISONED)
+                blind = request.write and not request.conditional and not _partial(request, write_bytes)
+                assert answer.status == (MemoryStatus.OK if blind else MemoryStatus.POISONED)
                 assert answer.write == request.write
         ctx.set(response.ready, 0)
 
@@ -151,6 +167,72 @@ def test_conditional_writes_are_atomic(seed: int) -> None:
         a: v for a, v in board.memory.items() if v
     }
     assert seen[MemoryStatus.MISMATCH] > 5 and seen[MemoryStatus.OK] > 5 and seen[MemoryStatus.POISONED] > 0
+
+
+@pytest.mark.parametrize("status", (MemoryStatus.OK, MemoryStatus.CORRECTED, MemoryStatus.POISONED))
+def test_a_partial_write_brings_the_rest_of_its_word_along(status: MemoryStatus) -> None:
+    """Byte by byte: its own bytes are the request's, the others of its word what was read, no other word's
+    are written; over a word that cannot be read nothing is written."""
+    dut = AtomicUnit(write_bytes=8)
+    old = int.from_bytes(range(100, 132), "little")
+    new = int.from_bytes(range(200, 232), "little")
+    mask = 0x00_FF_81_00
+    tag = {"source": Source.MOVER, "context": 5}
+
+    async def bench(ctx: Any) -> None:
+        port, memory = dut.port, dut.memory
+        ctx.set(memory.request.ready, 1)
+        fields = _fields(Request(address=6, tag=tag_of(Source.MOVER, 5), write=True, data=new, mask=mask))
+        ctx.set(port.request.payload, fields)
+        ctx.set(port.request.valid, 1)
+        read = ctx.get(memory.request.payload)
+        assert ctx.get(memory.request.valid) and not ctx.get(port.request.ready)
+        assert not read.write and read.address == 6 and read.tag.source == Source.CONTROLLER
+        await ctx.tick()
+        for _ in range(5):
+            assert not ctx.get(memory.request.valid) and not ctx.get(port.request.ready)
+            assert not ctx.get(dut.idle)
+            await ctx.tick()
+        own = {"source": Source.CONTROLLER, "context": 5}
+        ctx.set(memory.response.payload, {"tag": own, "write": 0, "data": old, "status": status})
+        ctx.set(memory.response.valid, 1)
+        assert ctx.get(memory.response.ready) and not ctx.get(port.response.valid)
+        await ctx.tick()
+        ctx.set(memory.response.valid, 0)
+        assert ctx.get(port.request.ready)
+        if status == MemoryStatus.POISONED:
+            assert not ctx.get(memory.request.valid)
+            await ctx.tick()
+            ctx.set(port.request.valid, 0)
+            answer = ctx.get(port.response.payload)
+            assert ctx.get(port.response.valid) and answer.write and answer.status == status
+            assert answer.data == 0
+        else:
+            write = ctx.get(memory.request.payload)
+            assert ctx.get(memory.request.valid) and write.write and write.mask == 0x00_FF_FF_00
+            assert write.tag.source == tag["source"] and write.tag.context == tag["context"]
+            found = write.data.to_bytes(32, "little")
+            expected = [n + (200 if mask >> n & 1 else 100) for n in range(8, 24)]
+            assert list(found[8:24]) == expected
+
+    run(dut, bench)
+
+
+def test_whole_words_pass_without_a_read() -> None:
+    dut = AtomicUnit(write_bytes=8)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(dut.memory.request.ready, 1)
+        ctx.set(dut.port.request.valid, 1)
+        for mask in (0, 0xFF, 0xFF00FF00, 0xFFFFFFFF):
+            fields = _fields(Request(address=1, tag=0, write=True, data=mask, mask=mask))
+            ctx.set(dut.port.request.payload, fields)
+            await ctx.tick()
+            passed = ctx.get(dut.memory.request.payload)
+            assert ctx.get(dut.port.request.ready) and ctx.get(dut.idle)
+            assert passed.write and passed.mask == mask
+
+    run(dut, bench)
 
 
 def test_hold_begins_nothing() -> None:

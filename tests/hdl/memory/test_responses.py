@@ -22,8 +22,10 @@ async def _issue(ctx: Any, dut: Responses, number: int) -> None:
     ctx.set(dut.issue, 0)
 
 
-async def _arrive(ctx: Any, dut: Responses, number: int) -> None:
+async def _arrive(ctx: Any, dut: Responses, number: int, *, status: MemoryStatus = MemoryStatus.OK) -> None:
     """The data of the oldest read comes from the device."""
+    if status is not MemoryStatus.OK:
+        ctx.set(dut.read_status, status)
     ctx.set(dut.read_valid, 1)
     ctx.set(dut.read_data, number)
     await ctx.tick()
@@ -95,3 +97,38 @@ def test_it_is_empty_only_when_every_answer_has_been_taken() -> None:
         assert ctx.get(dut.empty)
 
     run(dut, bench)
+
+
+def test_the_status_of_a_read_stays_with_its_data() -> None:
+    """Through the FIFO as well as past it, beside acknowledgements with a status of their own."""
+    dut = Responses(ControllerConfig(response_slots=SLOTS, ecc=True))
+    statuses = (MemoryStatus.CORRECTED, MemoryStatus.POISONED, MemoryStatus.CORRECTED)
+    taken: list[Any] = []
+
+    async def bench(ctx: Any) -> None:
+        for ready in (0, 1):
+            for number in range(len(statuses)):
+                await _issue(ctx, dut, number)
+            ctx.set(dut.response.ready, ready)
+            for number, status in enumerate(statuses):
+                if ready:
+                    ctx.set(dut.read_status, status)
+                    ctx.set(dut.read_valid, 1)
+                    ctx.set(dut.read_data, 50 + number)
+                    _, _, valid, passed = await ctx.tick().sample(dut.response.valid, dut.response.payload)
+                    assert valid, "data that nothing waits before leaves in its cycle"
+                    taken.append(passed)
+                    ctx.set(dut.read_valid, 0)
+                else:
+                    await _arrive(ctx, dut, 50 + number, status=status)
+            if not ready:
+                # What comes in later does not change what waits.
+                ctx.set(dut.read_status, MemoryStatus.OK)
+                await _acknowledge(ctx, dut, 9)
+                await collect(ctx, dut.response, len(statuses) + 1, taken)
+        ctx.set(dut.response.ready, 0)
+
+    run(dut, bench)
+    reads = [(p.tag.context, p.data, p.status) for p in taken if not p.write]
+    assert reads == 2 * [(number, 50 + number, status) for number, status in enumerate(statuses)]
+    assert [p.status for p in taken if p.write] == [MemoryStatus.OK]

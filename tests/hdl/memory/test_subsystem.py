@@ -25,7 +25,7 @@ def _design() -> str:
     [
         "soak",
         "latencies",
-        "refresh",
+        "refresh_all_bank",
         "restart",
         "write_drain",
         "response_back_pressure",

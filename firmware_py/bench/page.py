@@ -1,0 +1,35 @@
+"""The page of figures: every bench as Markdown tables, each figure beside its bound and its target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hdl.memory.timing import TimingPreset
+
+from .design import Figure, figures_table
+from .measures import Measure, measures_table
+
+__all__ = ["figures_page"]
+
+
+def figures_page(design: Sequence[Figure], memory: Sequence[tuple[TimingPreset, Sequence[Measure]]]) -> str:
+    """The Markdown page of the figures of the whole design and of the memory in each preset."""
+    lines = ["# Figures", "", "## The whole design", "", *_table(figures_table(design))]
+    for timing, measures in memory:
+        lines += [
+            "",
+            f"## The memory: {timing.name}",
+            "",
+            f"One channel, 1 cycle = {timing.clock_ns:g} ns, peak {timing.peak_bandwidth:.4g} GB/s.",
+            "",
+            *_table(measures_table(timing, measures)),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    heading, *body = ([cell.replace("|", r"\|") for cell in row] for row in rows)
+    yield f"| {' | '.join(heading)} |"
+    yield f"|{'---|' * len(heading)}"
+    for row in body:
+        yield f"| {' | '.join(row)} |"

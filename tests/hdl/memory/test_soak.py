@@ -1,0 +1,75 @@
+"""Half a million cycles of the soak; `make soak` runs ten million and other configurations."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from hdl.config import named_config
+from hdl.layouts import MemoryStatus, RefreshMode, RowOp
+from sim.compiled_memory import NEVER, CompiledMemory, requests
+
+from .soak import Soak
+
+_CYCLES = 500_000
+_SEED = int(os.environ.get("CLEW_SEED") or 20_26)
+
+
+@pytest.fixture
+def memory() -> Iterator[CompiledMemory]:
+    with CompiledMemory(named_config("simulation")) as memory:
+        yield memory
+
+
+def test_mixed_traffic_breaks_no_rule_and_is_answered_right(memory: CompiledMemory) -> None:
+    print(f"seed {_SEED} (repeat with CLEW_SEED={_SEED})")
+    soak = Soak(memory, _SEED)
+    soak.run(_CYCLES)
+    # The soak was none if it did not come to these.
+    assert soak.cycles >= _CYCLES
+    assert set(soak.statuses) == {MemoryStatus.OK, MemoryStatus.MISMATCH, MemoryStatus.OUT_OF_RANGE}
+    assert soak.statuses[MemoryStatus.OK] > _CYCLES // 20
+    assert min(soak.row_ops[op] for op in (RowOp.ACTIVATE, RowOp.REFRESH_ALL)) > 0
+
+
+def test_the_same_seed_takes_the_same_cycles(memory: CompiledMemory) -> None:
+    first = Soak(memory, _SEED)
+    first.run(20_000)
+    with CompiledMemory(named_config("simulation")) as fresh:
+        second = Soak(fresh, _SEED)
+        second.run(20_000)
+        # All but the restart at the start, which finds another state of the timers.
+        assert (second.statuses, second.row_ops) == (first.statuses, first.row_ops)
+
+
+def test_a_flipped_bit_in_the_storage_is_found(memory: CompiledMemory) -> None:
+    soak = Soak(memory, _SEED)
+    soak.run(1)
+    memory.flip(soak.traffic.universe, 7)
+    with pytest.raises(AssertionError, match=r"wrong data|holds"):
+        soak.run(20_000)
+
+
+def test_a_lost_refresh_is_found(memory: CompiledMemory) -> None:
+    # The commands come from a memory without refresh; the run says that it was on.
+    interval = memory.config.memory.timing["tREFI"]
+    run = memory.run(requests(np.arange(8)), cycles=20 * interval, refresh=RefreshMode.NONE)
+    soak = Soak(memory, _SEED)
+    soak.record(dataclasses.replace(run, refresh_window=(run.begin, run.end)), restarted=True)
+    with pytest.raises(AssertionError, match="refresh overdue"):
+        soak.check()
+
+
+def test_what_the_harness_finds_is_not_passed_over(memory: CompiledMemory) -> None:
+    run = memory.run(requests(np.arange(8)))
+    for fault in ({"faults": ("cycle 5: wrong data",)}, {"violations": ("cycle 5: tRP",)}):
+        with pytest.raises(AssertionError, match="cycle 5"):
+            Soak(memory, _SEED).record(dataclasses.replace(run, **fault), restarted=True)
+    unanswered = run.answers.copy()
+    unanswered["answered"][3] = NEVER
+    with pytest.raises(AssertionError, match="without an answer"):
+        Soak(memory, _SEED).record(dataclasses.replace(run, answers=unanswered), restarted=True)
