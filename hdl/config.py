@@ -219,6 +219,11 @@ class MemoryConfig:
         """Capacity of the stack in 32-byte atoms, all channels together."""
         return self.channels * self.organisation.atoms
 
+    @property
+    def peak_bandwidth(self) -> float:
+        """Of the stack, in GB/s: every data bus of every channel busy in every cycle."""
+        return self.channels * self.timing.peak_bandwidth
+
 
 @dataclass(frozen=True, kw_only=True)
 class DesignConfig:
