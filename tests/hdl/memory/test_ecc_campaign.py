@@ -232,8 +232,8 @@ def test_conditional_writes_over_every_fault(memory: CompiledMemory) -> None:
 
 
 def test_mixed_traffic_over_single_faults_is_answered_right(memory: CompiledMemory) -> None:
-    """Every atom has a wrong bit until that word is written, and nobody notices: reads, partial and conditional
-    writes, hot atoms, stalls, refresh, restarts."""
+    """Every atom has a wrong bit until that word is written, and nobody notices: reads, partial and
+    conditional writes, hot atoms, stalls, refresh, restarts."""
     traffic = Traffic(5, ECC_CONFIG.memory)
     atoms = traffic.universe
     memory.clear()
