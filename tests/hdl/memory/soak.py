@@ -318,11 +318,12 @@ def main() -> None:
                 soak.run(arguments.cycles if name == "default" else arguments.cycles // 4)
             except AssertionError as error:
                 sys.exit(f"{name}, seed {seed}: {error}")
+            seconds = time.monotonic() - began
             statuses = sorted(soak.statuses.items(), key=lambda item: item[0].value)
             counts = ", ".join(f"{count:,} {status.name}" for status, count in statuses)
             print(
                 f"{name}: {soak.cycles:,} cycles, {soak.rounds} rounds, {counts}; reads waited at most "
-                f"{soak.longest_wait} cycles, promised {wait_bound(config)}; {time.monotonic() - began:.0f} s",
+                f"{soak.longest_wait} cycles, promised {wait_bound(config)}; {seconds:.0f} s",
                 flush=True,
             )
 
