@@ -11,7 +11,7 @@ from hdl.config import DesignConfig
 from hdl.layouts import ColumnOp, RefreshMode, Source
 from hdl.memory.address import AddressMap
 from hdl.memory.controller import Controller
-from tests.formal.harness import Property
+from tests.formal.harness import Internals, Property
 
 __all__ = ["ChannelProperty"]
 
@@ -48,8 +48,10 @@ class ChannelProperty(Property):
         )
 
     def environment(self, m: Module) -> Controller:
-        """Add the controller and what surrounds it."""
-        m.submodules.controller = controller = Controller(self.config)
+        """Add the controller and what surrounds it; `inner` then shows what is inside it."""
+        controller = Controller(self.config)
+        self.inner = Internals(controller)
+        m.submodules.controller = self.inner.fragment
         request, response = controller.memory.request, controller.memory.response
         offered = Value.cast(
             Cat(

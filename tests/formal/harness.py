@@ -19,12 +19,13 @@ import subprocess
 import sysconfig
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from amaranth.back import rtlil
-from amaranth.hdl import Assume, Const, Fragment, Module, ResetSignal, Shape, Signal, Value
+from amaranth.hdl import Assume, Cat, Const, Fragment, Module, ResetSignal, Shape, Signal, Value
 from amaranth.hdl._mem import MemoryInstance
 from amaranth.lib import wiring
 
@@ -124,7 +125,7 @@ class Proof:
     def outcomes(self, folder: Path) -> Iterable[Outcome]:
         """Run the tasks in `folder`, one after another."""
         for name, false in (("hold", False), ("false", True)):
-            (folder / f"{name}.il").write_text(rtlil.convert(self.build(false), name="top", emit_src=False))
+            (folder / f"{name}.il").write_text(rtlil.convert(self.build(false), name="top"))
         script = _SCRIPT.format(
             tasks="\n".join(_TASKS),
             mode=self.mode,
@@ -177,6 +178,19 @@ class Internals:
     def inside(self, name: str) -> Internals:
         """A submodule of the block."""
         return Internals(self._inner[name])
+
+    def names(self) -> list[str]:
+        """The names of the signals that the block itself drives."""
+        return list(self._signals)
+
+    def state(self, *names: str) -> Value:
+        """Whether the block's state machine is in one of the states `names`; without, in any that it has."""
+        fsm = self["fsm_state"]
+        codes = {}
+        for code in range(1 << len(fsm)):
+            with suppress(KeyError):
+                codes[str(fsm.decoder(code)).split("/")[0]] = code
+        return Value.cast(Cat(fsm == codes[name] for name in names or codes)).any()
 
     def word(self, m: Module, memory: str, address: Value, name: str) -> Signal:
         """The word at `address` of one of the block's memories, as it was before this cycle."""

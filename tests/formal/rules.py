@@ -40,7 +40,7 @@ class TableSpec:
     `events[command]` has one bit a bank: the command takes effect there in this cycle (ACT: in the slot that
     counts). `broken[name]` is high in the cycle in which a rule of that name is broken; `tight[name]` in one
     in which a command comes at the first cycle that a row of that name allows. `opened`: the banks with an
-    open row, before this cycle's commands.
+    open row, before this cycle's commands; `following`: those with one after all that is on the buses.
     """
 
     def __init__(
@@ -74,10 +74,13 @@ class TableSpec:
             for unit in range(self.units)
         ]
         event = named(self._m, f"{command.value}_here", Value.cast(Cat(places)))
+        if command is Command.ACT:
+            self._pending = event
         for slot in range(self._timing.activate_lag if command is Command.ACT else 0):
             later = Signal(self.units, name=f"ACT_slot{slot + 1}")
             self._m.d.sync += later.eq(event)
             event = later
+            self._pending = self._pending | event
         return event
 
     def _undefined(self, row: wiring.PureInterface, column: wiring.PureInterface) -> None:
@@ -104,7 +107,10 @@ class TableSpec:
 
         after_column = named(m, "after_column", self.opened & ~closing(CLOSING & COLUMN_COMMANDS))
         after_activate = named(m, "after_activate", after_column | events[Command.ACT])
-        m.d.sync += self.opened.eq(after_activate & ~closing(CLOSING - COLUMN_COMMANDS))
+        after_row = after_activate & ~closing(CLOSING - COLUMN_COMMANDS)
+        m.d.sync += self.opened.eq(after_row)
+        # An ACT whose slot that counts is still to come is in `_pending`, and in `after_activate` afterwards.
+        self.following = named(m, "spec_following", after_row | (self._pending & ~events[Command.ACT]))
         columns = reduce(or_, (events[c] for c in COLUMN_COMMANDS))
         wrong = {
             "RD or WR to a closed bank": columns & ~self.opened,
@@ -140,7 +146,7 @@ class TableSpec:
             ages[command] = []
             for unit in range(self.units):
                 age = Signal(range(longest + 1), init=longest, name=f"{command.value}_age{unit}")
-                m.d.sync += age.eq(Mux(event[unit], 1, Mux(age == longest, longest, age + 1)))
+                m.d.sync += age.eq(Mux(event[unit], 1, Mux(age >= longest, longest, age + 1)))
                 ages[command].append(age)
         by_name: dict[str, list[tuple[Value, Value]]] = defaultdict(list)
         for index, rule in enumerate(rules):
