@@ -152,7 +152,11 @@ class Accelerator:
     # -- Memory --
 
     def write_memory(self, address: int, atoms: NDArray[np.uint32]) -> None:
-        """Writes atoms (uint32, [n, 8]) to consecutive atom addresses, through the memory window."""
+        """Writes atoms (uint32, [n, 8]) to consecutive atom addresses, through the memory window.
+
+        The window writes 32 bits at a time, which with ECC reads first: an atom that cannot be corrected is
+        healed by a WRITE or a COPY of a batch only, which write it whole.
+        """
         words = self._words(atoms)
         for offset, page, window, count in self._window(address, len(words) // 8):
             self.write_register("MEMORY_PAGE", page)

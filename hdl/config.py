@@ -242,14 +242,18 @@ class DesignConfig:
         return dataclasses.asdict(self)
 
     @property
-    def hash(self) -> int:
-        """The first 32 bits of the SHA-256 of the parameters; the CONFIG_HASH register holds it.
+    def content(self) -> str:
+        """Every parameter as JSON text, with the content of the memory preset instead of its name or place.
 
-        The memory preset counts with its content: a user's file may change, or lie elsewhere.
+        What is kept of a design is kept by this: a user's preset file may change, or lie elsewhere.
         """
         memory = dataclasses.asdict(self.memory) | {"preset": self.memory.timing.as_dict()}
-        text = json.dumps(self.as_dict() | {"memory": memory}, sort_keys=True)
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+        return json.dumps(self.as_dict() | {"memory": memory}, sort_keys=True)
+
+    @property
+    def hash(self) -> int:
+        """The first 32 bits of the SHA-256 of the `content`; the CONFIG_HASH register holds it."""
+        return int.from_bytes(hashlib.sha256(self.content.encode()).digest()[:4], "big")
 
 
 #: Named configurations of `clew verilog --config NAME`.

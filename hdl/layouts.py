@@ -294,7 +294,7 @@ class WalkStatus(enum.Enum, shape=4):
     BUDGET_SPENT = 3
     """The step budget ran out."""
     POISONED = 4
-    """A record could not be corrected."""
+    """A record could not be corrected, or a store failed."""
     WRITE_DENIED = 5
     """A store without write permission."""
 

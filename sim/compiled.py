@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import time
 from functools import cache
 from pathlib import Path
@@ -95,7 +94,7 @@ def design_verilog(config: DesignConfig, *, announce: Callable[[str], None] | No
         _tell(announce, "generating Verilog")
         (folder / "clew.v").write_text(verilog(Clew(config), name="clew"))
 
-    key = content_key(source_key(), json.dumps(config.as_dict(), sort_keys=True))
+    key = content_key(source_key(), config.content)
     return build_once("verilog", key, build) / "clew.v"
 
 

@@ -26,7 +26,6 @@ All cycles count from the creation of the memory.
 from __future__ import annotations
 
 import ctypes
-import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -296,11 +295,8 @@ def memory_verilog(config: DesignConfig, *, announce: Callable[[str], None] | No
         )
 
     bench = Path(__file__).parent / "bench" / "memory.py"
-    # A preset of the user's counts with its content.
-    parameters = json.dumps([config.as_dict(), config.memory.timing.as_dict()], sort_keys=True)
-    return build_once("verilog-memory", content_key(source_key(), bench, parameters), build) / (
-        "memory_subsystem.v"
-    )
+    folder = build_once("verilog-memory", content_key(source_key(), bench, config.content), build)
+    return folder / "memory_subsystem.v"
 
 
 def compile_memory(design: Path, *, announce: Callable[[str], None] | None = None) -> Path:

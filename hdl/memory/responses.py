@@ -77,7 +77,9 @@ class Responses(wiring.Component):
         m.submodules.tags = tags = memory.Memory(shape=Tag, depth=slots, init=[])
         came = Cat(self.read_data, self.read_status) if self._ecc else Value.cast(self.read_data)
         m.submodules.atoms = atoms = memory.Memory(shape=unsigned(len(came)), depth=slots, init=[])
-        issued, arrived, left = Signal(range(slots)), Signal(range(slots)), Signal(range(slots))
+        issued = Signal(range(slots))
+        arrived = Signal(range(slots))
+        left = Signal(range(slots))
         reserved = Signal(range(slots + 1))
         waiting = Signal(range(slots + 1))
         read_leaves = Signal()
@@ -105,7 +107,8 @@ class Responses(wiring.Component):
         # -- Acknowledgements --
         m.submodules.queue = queue = memory.Memory(shape=Acknowledgement, depth=ACKNOWLEDGEMENTS, init=[])
         queue_write, queue_read = queue.write_port(), queue.read_port(domain="comb")
-        first, last = Signal(range(ACKNOWLEDGEMENTS)), Signal(range(ACKNOWLEDGEMENTS))
+        first = Signal(range(ACKNOWLEDGEMENTS))
+        last = Signal(range(ACKNOWLEDGEMENTS))
         queued = Signal(range(ACKNOWLEDGEMENTS + 1))
         acknowledged = Signal()
         m.d.comb += [

@@ -55,7 +55,8 @@ class Walker(wiring.Component):
     **Stores.** A store also changes the context's copy of the record, a conditional one too, whether or not
     memory was written. At most `STORES_LIMIT` of a context are unanswered; further ones wait. The verdict
     that ends a walk is held until all stores are answered: it says that they are globally ordered. A
-    store that was answered with POISONED or OUT_OF_RANGE turns DONE into POISONED; MISMATCH is ignored.
+    store that was answered with POISONED or OUT_OF_RANGE turns DONE and NULL_POINTER, which are answers, into
+    POISONED; MISMATCH is ignored.
 
     **Verdicts.** `cycles` counts from the launch's acceptance to the first cycle in which the verdict is
     valid. A context is `free` again, or goes on after a yield, when its verdict has been taken. A launch
@@ -387,7 +388,10 @@ class Walker(wiring.Component):
         m.d.comb += [
             spoiled.eq(
                 last
-                & (view.outcome.status == WalkStatus.DONE)
+                & (
+                    (view.outcome.status == WalkStatus.DONE)
+                    | (view.outcome.status == WalkStatus.NULL_POINTER)
+                )
                 & stores.failed.bit_select(verdicts.offered, 1)
             ),
             view.context.eq(verdicts.offered),

@@ -17,9 +17,9 @@ Refresh takes its share:
   many refreshes as may be owed and the one due (`postpone` + 1): for column commands tRTP + tRP from the last
   one to REFab and tRCDRD from ACT to the first one, for ACTs tRC from the last ACT to REFab. REFab takes one
   slot of the row bus, and PREA one before the first of them.
-* per-bank: in each tREFI every bank does nothing for tRFCpb, while all others go on; REFpb takes one slot of the
-  row bus, and the next ACT of its pseudo channel keeps tRREFD behind it where it would have kept tRRDS
-  behind an ACT. So tRRD is bound by tRREFD for every bank in tREFI; tFAW is not, for REFpb fits in its slack.
+* per-bank: in each tREFI every bank does nothing for tRFCpb, while all others go on; REFpb takes one slot of
+  the row bus, and the next ACT of its pseudo channel keeps tRREFD behind it. So where tRRD binds, each bank
+  costs tRREFD in tREFI; where tFAW binds, REFpb fits in its slack.
 
 These are upper bounds, not predictions: no queue is long enough to reach all of them at once.
 """
@@ -80,7 +80,7 @@ def refreshes_due(cycles: int, timing: TimingPreset, refresh: RefreshMode) -> fl
 
 
 def _in_use(timing: TimingPreset, mode: RefreshMode, around: int, postpone: int) -> float:
-    """The share of time in which a pseudo channel can be used: `around` is lost once for all that are owed."""
+    """The share of time in which a pseudo channel is of use: `around` is lost once for all that are owed."""
     if mode is not RefreshMode.ALL_BANK:
         return 1.0
     return 1 - (timing["tRFC"] + around / (postpone + 1)) / timing["tREFI"]

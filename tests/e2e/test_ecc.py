@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firmware_py import commands
+from firmware_py import cli, commands
 from firmware_py.bench.design import isolated_loops
 from firmware_py.commands import Atoms
 from firmware_py.compare import compare, design_for, read_files
@@ -27,6 +29,9 @@ from hdl.layouts import RowClass, WalkStatus
 from hdl.registers import SCRATCHPAD_WINDOW, CommandOp
 from sim.compiled import CompiledModel
 from sim.trace.searches import demonstration_traces
+from tests.compare_schema import require_schema
+
+from .replays import write_traces
 
 CONFIG = design_for("hbm2_2000", ecc=True)
 PLACES = pytest.mark.parametrize("place", (0, 1), ids=("near", "far"))
@@ -218,6 +223,25 @@ def test_the_isolated_loop_takes_one_cycle_more(model: CompiledModel, accelerato
     assert {states[found]: cycles for found, cycles in away.items()}[
         far.path.row_state
     ] == far.isolated_cycles
+
+
+def test_a_comparison_with_ecc_says_what_it_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write_traces(tmp_path / "traces.jsonl", seed=5, nodes=60)
+    out = tmp_path / "out.json"
+    arguments = ("compare", tmp_path / "traces.jsonl", "--ecc", "--json", out)
+    monkeypatch.setattr(sys, "argv", ["clew", *map(str, arguments)])
+    with pytest.raises(SystemExit) as exit_:
+        cli.main()
+    assert exit_.value.code == 0
+    document = json.loads(out.read_text())
+    require_schema(document)
+    nothing = dict.fromkeys(("corrected", "uncorrectable"), 0) | dict.fromkeys(
+        ("corrected_address", "uncorrectable_address")
+    )
+    assert document["details"]["ecc"] == {"near": nothing, "far": nothing}
+    assert "hbm2_2000 with ECC" in capfd.readouterr().out
 
 
 class _Disturbed(Accelerator):

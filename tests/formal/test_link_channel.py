@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from amaranth.asserts import AnyConst
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal
 from amaranth.lib.wiring import In
 
 from hdl.fabric.channel import Channel
-from tests.formal.harness import Property, check_property
+from tests.formal.harness import Proof, Property, quick
 
 KINDS = {"request": 2, "launch": 1}
 CREDITS = 2
@@ -107,5 +108,17 @@ class ChannelProperty(Property):
         ]
 
 
-def test_the_channel_keeps_its_messages(tmp_path: Path) -> None:
-    check_property(tmp_path, lambda false: ChannelProperty(false=false), mode="bmc", depth=9)
+PROOFS = [
+    Proof(
+        name="link channel",
+        build=lambda false: ChannelProperty(false=false),
+        mode="bmc",
+        depth=9,
+        cover_depth=9,
+    )
+]
+
+
+@pytest.mark.parametrize("proof", quick(PROOFS), ids=lambda proof: proof.name)
+def test_the_channel_keeps_its_messages(proof: Proof, tmp_path: Path) -> None:
+    proof.check(tmp_path)

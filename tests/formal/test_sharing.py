@@ -15,7 +15,7 @@ from hdl.config import DesignConfig
 from hdl.fabric.arbiter import Arbiter
 from hdl.fabric.merge import BulkMerge
 from hdl.layouts import Source
-from tests.formal.harness import Property, check_property
+from tests.formal.harness import Proof, Property, quick
 
 WORD = 4
 
@@ -132,27 +132,32 @@ MERGE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("build", "sharers", "waits", "mode", "depth"),
-    [
-        (arbiter, ARBITER, False, "prove", 3),
-        (arbiter, ARBITER, True, "bmc", 16),
-        (BulkMerge, MERGE, True, "bmc", 12),
-    ],
-    ids=["arbiter", "arbiter waits", "merge waits"],
-)
-def test_a_shared_port(
+def sharing(
+    name: str,
     build: Callable[[], wiring.Component],
     sharers: Mapping[str, Sharer],
+    *,
     waits: bool,
     mode: str,
     depth: int,
-    tmp_path: Path,
-) -> None:
-    check_property(
-        tmp_path,
-        lambda false: SharingProperty(build, sharers, waits=waits, false=false),
+) -> Proof:
+    """The proof of one block that shares a port."""
+    return Proof(
+        name=name,
+        build=lambda false: SharingProperty(build, sharers, waits=waits, false=false),
         mode=mode,
         depth=depth,
         cover_depth=max(depth, 4),
     )
+
+
+PROOFS = [
+    sharing("arbiter", arbiter, ARBITER, waits=False, mode="prove", depth=3),
+    sharing("arbiter waits", arbiter, ARBITER, waits=True, mode="bmc", depth=16),
+    sharing("merge waits", BulkMerge, MERGE, waits=True, mode="bmc", depth=12),
+]
+
+
+@pytest.mark.parametrize("proof", quick(PROOFS), ids=lambda proof: proof.name)
+def test_a_shared_port(proof: Proof, tmp_path: Path) -> None:
+    proof.check(tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import defaultdict
 from functools import reduce
 from operator import add, or_
@@ -12,13 +11,12 @@ import pytest
 from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In
 
-from hdl.config import MemoryConfig
 from hdl.layouts import ColumnOp, RowOp
-from hdl.memory import timing as table
 from hdl.memory.controller import CONTROLLER_COMMANDS
 from hdl.memory.timers import Timers
-from hdl.memory.timing import COLUMN_COMMANDS, PRESETS, Command, Organisation, Rule, Scope
-from tests.formal.harness import Property, check_property
+from hdl.memory.timing import COLUMN_COMMANDS, Command, Rule, Scope
+from tests.formal.harness import Proof, Property, quick
+from tests.formal.small import SmallMemory
 from tests.protocol import ALL_BANKS, COLUMN_OPS, ROW_OPS
 
 BANKS, GROUPS, CHANNELS = 4, 2, 2
@@ -29,14 +27,8 @@ CYCLES = {
     **{"tCCDS": 2, "tCCDL": 3, "tWTRS": 1, "tWTRL": 2, "tRTW": 4, "tRRDS": 3, "tRRDL": 4, "tFAW": 14},
     **{"tREFI": 100, "tRFC": 9},
 }
-REDUCED = dataclasses.replace(
-    PRESETS["hbm2_2000"],
-    name="reduced",
-    organisation=Organisation(
-        pseudo_channels=CHANNELS, bank_groups=GROUPS, banks_per_group=BANKS // GROUPS, rows=4, columns=4
-    ),
-    values={name: table.Value(cycles=cycles, source="test") for name, cycles in CYCLES.items()},
-)
+MEMORY = SmallMemory(cycles=CYCLES)
+REDUCED = MEMORY.timing
 COMMANDS = CONTROLLER_COMMANDS & REDUCED.commands
 RULES = [rule for rule in REDUCED.rules() if {rule.before, rule.after} <= COMMANDS]
 #: The slot that the table counts, in cycles after a command's first.
@@ -90,7 +82,7 @@ class TimersProperty(Property):
         )
 
     def contents(self, m: Module) -> None:
-        m.submodules.timers = timers = Timers(MemoryConfig(preset="reduced"), commands=COMMANDS)
+        m.submodules.timers = timers = Timers(MEMORY, commands=COMMANDS)
         m.d.comb += [
             timers.row_op.eq(self.row_op),
             timers.row_unit.eq(self.row_unit),
@@ -169,17 +161,18 @@ class TimersProperty(Property):
             m.d.comb += Assert((forbidden(longer, 1) & ready[longer.after]) == 0)
 
 
-@pytest.mark.parametrize(
-    ("windows", "mode", "depth"), [(False, "prove", 18), (True, "bmc", 18)], ids=["for ever", "windows"]
-)
-def test_the_counters_allow_what_the_table_allows(
-    windows: bool, mode: str, depth: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(PRESETS, "reduced", REDUCED)
-    check_property(
-        tmp_path,
-        lambda false: TimersProperty(windows=windows, false=false),
+PROOFS = [
+    Proof(
+        name=name,
+        build=lambda false, windows=windows: TimersProperty(windows=windows, false=false),
         mode=mode,
-        depth=depth,
+        depth=18,
         cover_depth=18,
     )
+    for name, windows, mode in (("timers", False, "prove"), ("timers window", True, "bmc"))
+]
+
+
+@pytest.mark.parametrize("proof", quick(PROOFS), ids=lambda proof: proof.name)
+def test_the_counters_allow_what_the_table_allows(proof: Proof, tmp_path: Path) -> None:
+    proof.check(tmp_path)

@@ -28,7 +28,7 @@ from hdl.memory.address import AddressMap, Place
 from sim.compiled_memory import EXPECT_HELD, NEVER, CompiledMemory, Pauses, Run, requests
 from sim.model.command_checker import ROW_BUS, check
 
-__all__ = ["Round", "Soak", "Traffic"]
+__all__ = ["Round", "Soak", "Traffic", "wait_bound"]
 
 #: Rows, drawn from all, that a soak's addresses lie in: the storage behind DPI stays small.
 _ROWS = 64
@@ -59,15 +59,16 @@ class Traffic:
         self.rng = np.random.default_rng(seed)
         self.map = AddressMap(config)
         shape = self.organisation = config.organisation
-        rows = self.rng.choice(shape.rows, size=min(_ROWS, shape.rows), replace=False)
+        # Rows that differ in one bit of their number, as well as unrelated ones.
+        unrelated = self.rng.choice(shape.rows, size=min(_ROWS // 2, shape.rows), replace=False)
+        bits = self.rng.integers(shape.rows.bit_length() - 1, size=len(unrelated))
+        rows = np.unique(np.concatenate([unrelated, unrelated ^ 1 << bits]))
         grid = np.meshgrid(
             np.arange(shape.pseudo_channels), np.arange(shape.banks), rows, np.arange(shape.columns)
         )
         places = Place(*(axis.ravel().astype(np.int64) for axis in grid))
-        self.places = places
-        addresses = np.asarray(self.map.encode(places), dtype=np.int64)
-        #: Every address of the soak, ascending.
-        self.universe = np.sort(addresses)
+        self.universe = np.sort(np.asarray(self.map.encode(places), dtype=np.int64))
+        """Every address of the soak, ascending."""
         self._rows = rows
         self._refresh = RefreshMode.NONE
 
@@ -193,16 +194,15 @@ class Soak:
         )
         self.rounds += 1
         try:
-            self.record(run, restarted=asked.restart)
+            self.record(run, restarted=asked.restart, stalled=asked.stall.share > 0)
         except AssertionError as error:
             raise AssertionError(f"round {self.rounds} ({_describe(asked)}): {error}") from None
-        if not asked.stall.share:
-            reads = run.answers[run.answered & (run.requests["write"] == 0)]
-            waits = (reads["answered"] - reads["accepted"]).astype(np.int64)
-            self.longest_wait = max(self.longest_wait, int(waits.max(initial=0)))
 
-    def record(self, run: Run, *, restarted: bool) -> None:
-        """Takes what a run did into the books. AssertionError: it was not answered right, or broke a rule."""
+    def record(self, run: Run, *, restarted: bool, stalled: bool) -> None:
+        """Takes what a run did into the books. AssertionError: it was not answered right, or broke a rule.
+
+        With `stalled` not every answer was taken at once, so that reads may wait longer than is promised.
+        """
         before = run.commands["cycle"] < (run.begin if restarted else 0)
         # The restart belongs to the log before; behind it every bank is closed, so that a check may begin.
         self._unchecked.append(run.commands[before])
@@ -220,6 +220,12 @@ class Soak:
         offered = run.answers["offered"] != NEVER
         assert np.array_equal(offered, run.answered), "offered requests without an answer"
         self.statuses.update(MemoryStatus(int(status)) for status in run.answers["status"][offered])
+        if not stalled:
+            reads = run.answers[offered & (run.requests["write"] == 0)]
+            waits = (reads["answered"] - reads["accepted"]).astype(np.int64)
+            self.longest_wait = max(self.longest_wait, int(waits.max(initial=0)))
+            bound = wait_bound(self.memory.config)
+            assert self.longest_wait <= bound, f"a read waited {self.longest_wait} cycles: expected {bound}"
         rows = run.commands["op"][run.commands["bus"] == ROW_BUS]
         self.row_ops.update({op: int(np.count_nonzero(rows == op.value)) for op in RowOp})
 
@@ -242,7 +248,7 @@ class Soak:
 
     def _finish(self) -> None:
         """Drains what is buffered, checks the rest of the log and the storage."""
-        self.record(self.memory.run(requests([])), restarted=True)
+        self.record(self.memory.run(requests([])), restarted=True, stalled=False)
         self.check()
         for first, count in _stretches(self.traffic.universe):
             stored, expected = self.memory.fetch(first, count), self.memory.reference(first, count)
@@ -250,6 +256,19 @@ class Soak:
             assert not len(wrong), (
                 f"atom {first + wrong[0]:#x} holds {stored[wrong[0]]}, expected {expected[wrong[0]]}"
             )
+
+
+def wait_bound(config: DesignConfig) -> int:
+    """Cycles from acceptance to answer that no read exceeds: what the scheduler's docstring states.
+
+    The age cap, then the older requests of the pseudo channel, one row cycle each; as long again for the
+    turns of the other direction; and the refreshes due or owed in that time.
+    """
+    timing, controller = config.memory.timing, config.controller
+    queued = controller.bank_queue * config.memory.organisation.banks
+    waiting = 2 * (controller.age_cap + queued * timing["tRC"])
+    refreshes = waiting // timing["tREFI"] + 1 + controller.refresh_postpone
+    return waiting + refreshes * (timing["tRC"] + timing["tRFC"]) + timing.row_conflict
 
 
 def _stretches(addresses: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
@@ -299,11 +318,12 @@ def main() -> None:
                 soak.run(arguments.cycles if name == "default" else arguments.cycles // 4)
             except AssertionError as error:
                 sys.exit(f"{name}, seed {seed}: {error}")
+            seconds = time.monotonic() - began
             statuses = sorted(soak.statuses.items(), key=lambda item: item[0].value)
             counts = ", ".join(f"{count:,} {status.name}" for status, count in statuses)
             print(
-                f"{name}: {soak.cycles:,} cycles, {soak.rounds} rounds, {counts}; longest wait of a read "
-                f"{soak.longest_wait} cycles; {time.monotonic() - began:.0f} s",
+                f"{name}: {soak.cycles:,} cycles, {soak.rounds} rounds, {counts}; reads waited at most "
+                f"{soak.longest_wait} cycles, promised {wait_bound(config)}; {seconds:.0f} s",
                 flush=True,
             )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ from hdl.memory.ecc import ATOM_WORDS, CHECK_WIDTH, WORD_BYTES, WORD_WIDTH
 from sim.compiled_memory import EXPECT_HELD, CompiledMemory, Pauses, Run, chain, requests
 from sim.model.ecc import atom_checks
 
+from .soak import Traffic
 from .subsystem import ECC_CONFIG
 
 TIMING = ECC_CONFIG.memory.timing
@@ -228,6 +229,26 @@ def test_conditional_writes_over_every_fault(memory: CompiledMemory) -> None:
     statuses = Counter(run.answers["status"][run.requests["write"] == 1].tolist())
     assert statuses[MemoryStatus.POISONED.value] == ATOM_WORDS * 2556
     assert statuses[MemoryStatus.OK.value] > 100 and statuses[MemoryStatus.MISMATCH.value] > 100
+
+
+def test_mixed_traffic_over_single_faults_is_answered_right(memory: CompiledMemory) -> None:
+    """Every atom has a wrong bit until that word is written, and nobody notices: reads, partial and
+    conditional writes, hot atoms, stalls, refresh, restarts."""
+    traffic = Traffic(5, ECC_CONFIG.memory)
+    atoms = traffic.universe
+    memory.clear()
+    memory.flip(atoms, np.random.default_rng(5).integers(ATOM_WORDS * BITS, size=len(atoms)))
+    begin, restart = memory.cycle, True
+    statuses: Counter[int] = Counter()
+    while memory.cycle - begin < 150_000:
+        asked = traffic.round(restart=restart)
+        restart = False
+        options = {f.name: getattr(asked, f.name) for f in fields(asked) if f.name != "requests"}
+        run = memory.run(asked.requests, **options)
+        run.require_clean()
+        statuses.update(run.answers["status"][run.answered].tolist())
+    assert statuses[MemoryStatus.CORRECTED.value] > 3000, statuses
+    assert not statuses[MemoryStatus.POISONED.value]
 
 
 def test_a_read_takes_one_cycle_more(memory: CompiledMemory) -> None:

@@ -13,7 +13,7 @@ from hdl.config import named_config
 from hdl.layouts import MemoryStatus, RefreshMode, RowOp
 from sim.compiled_memory import NEVER, CompiledMemory, requests
 
-from .soak import Soak
+from .soak import Soak, wait_bound
 
 _CYCLES = 500_000
 _SEED = int(os.environ.get("CLEW_SEED") or 20_26)
@@ -59,7 +59,7 @@ def test_a_lost_refresh_is_found(memory: CompiledMemory) -> None:
     interval = memory.config.memory.timing["tREFI"]
     run = memory.run(requests(np.arange(8)), cycles=20 * interval, refresh=RefreshMode.NONE)
     soak = Soak(memory, _SEED)
-    soak.record(dataclasses.replace(run, refresh_window=(run.begin, run.end)), restarted=True)
+    soak.record(dataclasses.replace(run, refresh_window=(run.begin, run.end)), restarted=True, stalled=False)
     with pytest.raises(AssertionError, match="refresh overdue"):
         soak.check()
 
@@ -68,8 +68,14 @@ def test_what_the_harness_finds_is_not_passed_over(memory: CompiledMemory) -> No
     run = memory.run(requests(np.arange(8)))
     for fault in ({"faults": ("cycle 5: wrong data",)}, {"violations": ("cycle 5: tRP",)}):
         with pytest.raises(AssertionError, match="cycle 5"):
-            Soak(memory, _SEED).record(dataclasses.replace(run, **fault), restarted=True)
+            Soak(memory, _SEED).record(dataclasses.replace(run, **fault), restarted=True, stalled=False)
+    late = run.answers.copy()
+    late["answered"][3] += wait_bound(memory.config)
+    with pytest.raises(AssertionError, match="a read waited"):
+        Soak(memory, _SEED).record(dataclasses.replace(run, answers=late), restarted=True, stalled=False)
     unanswered = run.answers.copy()
     unanswered["answered"][3] = NEVER
     with pytest.raises(AssertionError, match="without an answer"):
-        Soak(memory, _SEED).record(dataclasses.replace(run, answers=unanswered), restarted=True)
+        Soak(memory, _SEED).record(
+            dataclasses.replace(run, answers=unanswered), restarted=True, stalled=False
+        )

@@ -392,6 +392,23 @@ def test_a_store_that_fails_is_not_silent(stages: int, status: MemoryStatus) -> 
 
 
 @STAGES
+def test_a_store_that_fails_shows_in_a_walk_that_runs_off_its_path(stages: int) -> None:
+    """A null pointer is an answer too ("there is none"): a lost store must not hide behind it."""
+    harness = Harness(
+        stages=stages,
+        program=[Instruction(store=True, taken=load(0))],
+        memory=chain(1) | chain(2),
+        windows={0: (0, 50, True, 9)},
+        write_status={1: MemoryStatus.POISONED},
+    )
+    harness.launch(0, 1)
+    harness.launch(0, 2)
+    failed, good = harness.run()
+    assert (failed.status, failed.value) == (WalkStatus.POISONED, 0)
+    assert (good.status, good.value) == (WalkStatus.NULL_POINTER, 0)
+
+
+@STAGES
 def test_a_store_and_a_record_for_another_context_in_one_cycle(stages: int) -> None:
     """Both need the write port of the records; neither is lost while a record arrives in every cycle."""
     program = [

@@ -1,0 +1,48 @@
+"""`python -m tests.mutants [NAME...]`: runs the mutants and, when it ran all of them, writes the page.
+
+Exit code 1 when one survives, does not apply or does not run; nothing is written then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from .catalogue import MUTANTS
+from .page import PAGE, mutants_page
+from .run import Outcome, judge_all
+
+
+def main() -> int:
+    """Runs the command line; its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="names of mutants, or parts of them")
+    parser.add_argument("--jobs", type=int, default=2, help="mutants that run at once")
+    arguments = parser.parse_args()
+    chosen = [m for m in MUTANTS if not arguments.names or any(name in m.name for name in arguments.names)]
+    if not chosen:
+        print(f"no mutant is called {arguments.names}: expected part of a name", file=sys.stderr)
+        return 2
+    began = time.monotonic()
+    outcomes: list[Outcome] = []
+    bad = 0
+    for result in judge_all(chosen, jobs=arguments.jobs):
+        if isinstance(result, Outcome):
+            outcomes.append(result)
+            bad += not result.caught_by
+            after = "" if result.cycles is None else f" after {result.cycles} cycles"
+            text = "; ".join(result.caught_by) + after if result.caught_by else "NOT CAUGHT"
+            print(f"{result.mutant.name:40} {text} ({result.seconds:.0f} s)", flush=True)
+        else:
+            bad += 1
+            mutant, error = result
+            print(f"{mutant.name:40} ERROR {str(error).strip().splitlines()[-1]}", flush=True)
+    print(f"{len(chosen) - bad} of {len(chosen)} caught in {time.monotonic() - began:.0f} s")
+    if bad == 0 and not arguments.names:
+        PAGE.write_text(mutants_page(outcomes), encoding="utf-8")
+    return int(bad > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

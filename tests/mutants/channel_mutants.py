@@ -1,0 +1,177 @@
+"""Mutants of the channel controller: address map, bank queues, scheduler, and what joins them."""
+
+from __future__ import annotations
+
+from .mutant import Mutant, Replace
+
+__all__ = ["CHANNEL_MUTANTS"]
+
+_ADDRESS = "hdl/memory/address.py"
+_BANK = "hdl/memory/bank.py"
+_CONTROLLER = "hdl/memory/controller.py"
+_SCHEDULER = "hdl/memory/scheduler.py"
+
+_HAZARD = "& (state.write[s].bit_select(self.unit, 1) | self.write)"
+
+CHANNEL_MUTANTS: tuple[Mutant, ...] = (
+    # -- Address --
+    Mutant(
+        name="bank bits swapped",
+        defect="two banks hold each other's atoms",
+        edits=(
+            Replace(
+                _ADDRESS,
+                "unit=Value.cast(Cat(index[bank:]))",
+                "unit=Value.cast(Cat(index[bank + 1], index[bank], *index[bank + 2 :]))",
+            ),
+        ),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="pseudo channel swapped",
+        defect="column commands go to the other pseudo channel",
+        edits=(
+            Replace(
+                _CONTROLLER,
+                "self.column.pseudo_channel.eq(column_channel)",
+                "self.column.pseudo_channel.eq(~column_channel)",
+            ),
+        ),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="wrong column",
+        defect="column commands go to the neighbouring column",
+        edits=(
+            Replace(
+                _CONTROLLER,
+                "self.column.column.eq(queues.column_column)",
+                "self.column.column.eq(queues.column_column ^ 1)",
+            ),
+        ),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="wrong row",
+        defect="ACT opens the row before",
+        edits=(
+            Replace(_CONTROLLER, "self.row.row.eq(queues.row_row)", "self.row.row.eq(queues.row_row - 1)"),
+        ),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="end of the memory",
+        defect="addresses behind the last atom wrap around to the first",
+        edits=(
+            Replace(
+                _ADDRESS,
+                "out_of_range=beyond.any() if len(beyond) else Const(0, 1)",
+                "out_of_range=Const(0, 1)",
+            ),
+        ),
+        campaign="hbm2",
+    ),
+    # -- Bank queues --
+    Mutant(
+        name="row open after PREA",
+        defect="the bank's open bit outlives PREA",
+        edits=(
+            Replace(
+                _BANK, "state.open.eq((state.open & ~closed)", "state.open.eq((state.open & ~precharged)"
+            ),
+        ),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="row hit after PRE",
+        defect="the hit flag of a waiting request outlives PRE",
+        edits=(Replace(_BANK, "(state.hit[s] & ~closed)", "(state.hit[s] & ~all_closed)"),),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="row hit after PREA",
+        defect="the hit flag of a waiting request outlives PREA",
+        edits=(Replace(_BANK, "(state.hit[s] & ~closed)", "(state.hit[s] & ~precharged)"),),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="RAW order lost",
+        defect="a read may pass an older write of its atom",
+        edits=(Replace(_BANK, _HAZARD, "& self.write"),),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="WAR order lost",
+        defect="a write may pass an older read of its atom",
+        edits=(Replace(_BANK, _HAZARD, "& state.write[s].bit_select(self.unit, 1)"),),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="WAW order lost",
+        defect="a write may pass an older write of its atom",
+        edits=(Replace(_BANK, _HAZARD, "& (state.write[s].bit_select(self.unit, 1) ^ self.write)"),),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="order by slot",
+        defect="a slot that is filled again keeps its old place in the bank's order",
+        edits=(
+            Replace(
+                _BANK,
+                "before.eq((before | entered) & ~entered_slots[other])",
+                "before.eq(before | entered)",
+            ),
+        ),
+        campaign="hbm2",
+    ),
+    # -- Scheduler --
+    Mutant(
+        name="age cap off",
+        defect="no request ever becomes old",
+        edits=(Replace(_SCHEDULER, "self.tick.eq(age == half - 1)", "self.tick.eq(0)"),),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="row-hit cap off",
+        defect="row hits pass an older request for ever",
+        edits=(
+            Replace(
+                _SCHEDULER,
+                "(here & (count == cap).replicate(self._units))",
+                "(here & 0)",
+            ),
+        ),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="hazards not strict",
+        defect="the scheduler takes a request before an older one of its atom",
+        edits=(
+            Replace(
+                _SCHEDULER, "[state.ordered[s] | state.old[s] for s in each]", "[state.old[s] for s in each]"
+            ),
+        ),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="response slot not asked for",
+        defect="a read is issued with no response slot free",
+        edits=(Replace(_SCHEDULER, " & self.read_room.replicate(units)", ""),),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="scheduler survives a restart",
+        defect="whose turn it is and how old requests are depends on what was before",
+        edits=(
+            Replace(_CONTROLLER, "ResetInserter(self.restarted)(scheduler)", "scheduler"),
+            Replace(_CONTROLLER, "Module, Mux, ResetInserter, Signal", "Module, Mux, Signal"),
+        ),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="restart takes requests",
+        defect="requests are accepted while a restart waits for the end of what is queued",
+        edits=(Replace(_CONTROLLER, "atomic.hold.eq(self.restart)", "atomic.hold.eq(0)"),),
+        campaign="hbm2",
+    ),
+)
