@@ -27,7 +27,7 @@ from .image import Layout
 from .ledger import Ledger, RowShares, Statistics, make_ledger, statistics
 from .machine import Machine, OpenMachine
 from .paths import FarPath, controller_cycles, device_cycles, far_path
-from .placement import Placement
+from .placement import Placement, RoundRobin
 from .replay import Plan, Run, make_plan, run_plan
 from .walks import Check
 
@@ -188,17 +188,19 @@ def compare(
     concurrent: int,
     program: Image,
     layout: Layout,
-    placement: Placement,
+    placement: Placement | None = None,
     open_machine: OpenMachine,
     announce: Callable[[str], None],
     progress: Callable[[str, int, int], None],
 ) -> Comparison:
     """The comparison of the traces of `files` on `config`, across the far preset `far`.
 
-    `announce` is told what is being built, `progress` the place, the batches done and their number. Raises
-    InputError for an input that cannot be replayed and InternalError when the run cannot be trusted.
+    The default placement is `RoundRobin`. `announce` is told what is being built, `progress` the place, the
+    batches done and their number. Raises InputError for an input that cannot be replayed and InternalError
+    when the run cannot be trusted.
     """
     path = far_path(far, config)
+    placement = placement or RoundRobin()
     plan = make_plan(
         (trace for file in files for trace in file.traces),
         program=program,

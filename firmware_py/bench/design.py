@@ -34,7 +34,6 @@ from ..image import CreationOrder
 from ..ledger import Loops, loops
 from ..machine import compiled_machine
 from ..paths import FarPath, far_path
-from ..placement import RoundRobin
 from ..programs import default_image
 from ..records import DEPTH, PARENT
 from ..replay import Plan, make_plan, run_plan
@@ -179,7 +178,6 @@ def _replays(
         concurrent=1,
         program=default_image(),
         layout=CreationOrder(),
-        placement=RoundRobin(),
         open_machine=compiled_machine,
         announce=announce,
         progress=lambda place, done, of: None,

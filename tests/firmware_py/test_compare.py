@@ -14,7 +14,6 @@ from firmware_py.errors import InputError
 from firmware_py.image import CreationOrder
 from firmware_py.machine import Machine
 from firmware_py.paths import far_path
-from firmware_py.placement import RoundRobin
 from firmware_py.programs import default_image
 from firmware_py.report.document import document, write_document
 from firmware_py.report.table import comparison_table, print_comparison
@@ -46,7 +45,6 @@ def comparison(*traces, fake=None, concurrent=1, far="v100_hbm2", files=None, ec
         concurrent=concurrent,
         program=default_image(),
         layout=CreationOrder(),
-        placement=RoundRobin(),
         open_machine=open_machine,
         announce=lambda text: None,
         **({"progress": lambda place, done, total: None} | options),
