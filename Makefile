@@ -3,7 +3,7 @@
 # make bench  the figures that the design and the memory must reach, as tables and in build/bench.md
 # make soak   millions of cycles of random traffic through the memory, each promise checked; SEED=N repeats one
 # make formal every proof, one line each (minutes); make test runs a selection of them
-# make mutants breaks the RTL on purpose, one way at a time, and writes what caught each (minutes)
+# make mutants  breaks the RTL on purpose, one way at a time, and writes what caught each (minutes)
 # make lint   format, lint and types only
 # make lock   writes requirements.lock anew from pyproject.toml
 # make clean  removes what the other targets made in this folder
@@ -52,7 +52,7 @@ formal: $(INSTALLED)
 	@$(BIN)/python -m tests.formal $(NAMES)
 
 mutants: $(INSTALLED)
-	$(BIN)/python -m tests.mutants
+	@$(BIN)/python -m tests.mutants $(NAMES)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check $(SOURCES)
