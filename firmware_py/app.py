@@ -34,6 +34,7 @@ LayoutName = Annotated[str, typer.Option("--layout", help="Where nodes lie in me
 Ecc = Annotated[
     bool, typer.Option("--ecc", help="Correct memory errors (SECDED); a read takes a cycle more.")
 ]
+Refresh = Annotated[str, typer.Option(help="Refresh of the memory: none, all_bank or per_bank.")]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the comparison here, as JSON.")]
 
 
@@ -45,6 +46,7 @@ def compare(
     concurrent: Concurrent = 1,
     layout: LayoutName = "creation",
     ecc: Ecc = False,
+    refresh: Refresh = "all_bank",
     json: Json = None,
 ) -> None:
     """Replay traces near and far and compare. Exit status 1: a verdict was wrong or a rule broken."""
@@ -52,7 +54,16 @@ def compare(
 
     if json is not None:
         require_output(json, inputs=files)
-    _compare(lambda: files, memory=memory, far=far, concurrent=concurrent, layout=layout, ecc=ecc, json=json)
+    _compare(
+        lambda: files,
+        memory=memory,
+        far=far,
+        concurrent=concurrent,
+        layout=layout,
+        ecc=ecc,
+        refresh=refresh,
+        json=json,
+    )
 
 
 @app.command()
@@ -62,6 +73,7 @@ def demo(
     concurrent: Concurrent = 1,
     layout: LayoutName = "creation",
     ecc: Ecc = False,
+    refresh: Refresh = "all_bank",
     json: Json = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the traces; else one beside the kept builds.")
@@ -82,6 +94,7 @@ def demo(
         concurrent=concurrent,
         layout=layout,
         ecc=ecc,
+        refresh=refresh,
         json=json,
     )
 
@@ -138,11 +151,12 @@ def _compare(
     concurrent: int,
     layout: str,
     ecc: bool,
+    refresh: str,
     json: Path | None,
 ) -> None:
     """`make_files` gives the trace files; it is called when every option is known to be good."""
     from .compare import compare as run_comparison
-    from .compare import design_for, read_files
+    from .compare import design_for, read_files, refresh_named
     from .image import layout_named
     from .machine import compiled_machine
     from .paths import far_path
@@ -155,6 +169,7 @@ def _compare(
     config = design_for(memory, ecc=ecc)
     far_path(far, config)
     policy = layout_named(layout)
+    mode = refresh_named(refresh)
     require_concurrent(concurrent, contexts=config.walker.contexts)
     traces = read_files(make_files())
     with Reporter() as reporter:
@@ -165,6 +180,7 @@ def _compare(
             concurrent=concurrent,
             program=default_image(),
             layout=policy,
+            refresh=mode,
             open_machine=compiled_machine,
             announce=reporter.announce,
             progress=reporter.advance,

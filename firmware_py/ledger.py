@@ -243,8 +243,8 @@ def make_ledger(
 
     `hop_batch` and `access_batch` number the batch of every row. The bound of a read follows from the rows
     that the accesses before it opened, all requesters' included, on an open-page memory; rows are closed at
-    the start of a batch and when every pseudo channel has been refreshed. Raises ValueError when the logs do
-    not belong together.
+    the start of a batch, and that of a bank when it is refreshed. Raises ValueError when the logs do not
+    belong together.
     """
     mine = hops["place"] == place
     found = loops(
@@ -263,8 +263,26 @@ def make_ledger(
         )
     walk_ids = -1 - np.arange(len(accesses), dtype=np.int64)  # every other access is a chain of its own
     walk_ids[read] = found.walk
-    refreshes = commands["cycle"][(commands["bus"] == ROW_BUS) & (commands["op"] == RowOp.REFRESH_ALL.value)]
-    rounds = np.searchsorted(refreshes, accesses["cycle"]) // timing.organisation.pseudo_channels
-    segments = access_batch * (len(refreshes) + 1) + rounds
-    bound = dependent_bound(addresses, segments, timing, address_map, walk_ids=walk_ids)
+    bound = dependent_bound(
+        addresses,
+        access_batch,
+        timing,
+        address_map,
+        walk_ids=walk_ids,
+        refreshed=_refreshed(address_map.decode(addresses), accesses["cycle"].astype(np.int64), commands),
+    )
     return Ledger(loops=found, bound_cycles=bound[read], rows=row_shares(accesses["row_class"][read]))
+
+
+def _refreshed(place: Place, cycle: NDArray[np.int64], commands: Log) -> NDArray[np.int64]:
+    """How often the bank of each access had been refreshed before its cycle."""
+    rows = commands[commands["bus"] == ROW_BUS]
+    counts = np.zeros(len(cycle), dtype=np.int64)
+    shift = np.int64(48)
+    bank = place.pseudo_channel << 8 | place.bank
+    for op, covered in ((RowOp.REFRESH_ALL, ~0xFF), (RowOp.REFRESH_BANK, ~0)):
+        refreshes = rows[rows["op"] == op.value]
+        keys = np.sort((_unit(refreshes) & covered) << shift | refreshes["cycle"].astype(np.int64))
+        first = (bank & covered) << shift
+        counts += np.searchsorted(keys, first | cycle) - np.searchsorted(keys, first)
+    return counts

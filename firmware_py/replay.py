@@ -58,6 +58,8 @@ class Monitor(Protocol):
 
     def commands(self) -> NDArray[np.void]: ...
 
+    def batch_windows(self) -> NDArray[np.void]: ...
+
     def clear_logs(self) -> None: ...
 
     def fetch(self, address: int, count: int) -> Atoms: ...
@@ -73,6 +75,8 @@ class Logs:
     access_batch: NDArray[np.int64]
     commands: NDArray[np.void]
     """Every command of the run, the control's included."""
+    windows: NDArray[np.void]
+    """The cycles of every batch of the run, likewise, as BATCH_RECORD."""
 
 
 @dataclass(kw_only=True)
@@ -116,12 +120,14 @@ def run_plan(
     hops: list[NDArray[np.void]] = []
     accesses: list[NDArray[np.void]] = []
     commands: list[NDArray[np.void]] = []
+    windows: list[NDArray[np.void]] = []
     for index, batch in enumerate(plan.batches):
         done = _run_batch(batch, place=place, driver=driver)
         batch_cycles[index] = done.cycles
         hops.append(monitor.hops())
         accesses.append(monitor.accesses())
         commands.append(monitor.commands())
+        windows.append(monitor.batch_windows())
         monitor.clear_logs()
         for number, (answer, cycles) in _answers(batch, done).items():
             answers[number] = answer
@@ -155,6 +161,7 @@ def run_plan(
             accesses=np.concatenate(accesses),
             access_batch=_numbers(accesses),
             commands=np.concatenate([*commands, monitor.commands()]),
+            windows=np.concatenate([*windows, monitor.batch_windows()]),
         ),
     )
 

@@ -10,7 +10,7 @@ __all__ = ["EventCounters"]
 
 
 class EventCounters(wiring.Component):
-    """Counts accesses by kind and row class, refreshes and violations; all 32 bits, wrapping.
+    """Counts accesses by kind and row class, refresh commands and violations; all 32 bits, wrapping.
 
     Members
     -------
@@ -46,7 +46,7 @@ class EventCounters(wiring.Component):
             (self.row_hits, self.access.row_class == RowClass.HIT),
             (self.row_closed, self.access.row_class == RowClass.CLOSED),
             (self.row_conflicts, self.access.row_class == RowClass.CONFLICT),
-            (self.refreshes, self.row_op == RowOp.REFRESH_ALL),
+            (self.refreshes, (self.row_op == RowOp.REFRESH_ALL) | (self.row_op == RowOp.REFRESH_BANK)),
         ):
             with m.If(self.active & event):
                 m.d.sync += counter.eq(counter + 1)

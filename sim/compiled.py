@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACCESS_RECORD",
+    "BATCH_RECORD",
     "COMMAND_RECORD",
     "HOP_RECORD",
     "BusError",
@@ -72,6 +73,9 @@ ACCESS_RECORD = np.dtype(
         ("unused", "<u4"),
     ]
 )
+
+#: The cycles [begin, end) of one batch; refresh began anew in its first.
+BATCH_RECORD = np.dtype([("begin", "<u8"), ("end", "<u8")])
 
 #: Names of the AXI4-Lite responses that are errors.
 _RESPONSES = {2: "SLVERR", 3: "DECERR"}
@@ -284,6 +288,10 @@ class CompiledModel:
         """The access log since the last `clear_logs`, as ACCESS_RECORD."""
         return self._log(2, ACCESS_RECORD)
 
+    def batch_windows(self) -> NDArray[np.void]:
+        """The batches since the last `clear_logs`, as BATCH_RECORD."""
+        return self._log(3, BATCH_RECORD)
+
     def clear_logs(self) -> None:
-        """Empties the three logs."""
+        """Empties the logs."""
         self._library.clew_model_clear_logs(self._handle)

@@ -30,6 +30,13 @@ struct HopRecord {
 };
 static_assert(sizeof(HopRecord) == 16, "sim/compiled.py declares records of 16 bytes");
 
+// As BATCH_RECORD in sim/compiled.py.
+struct BatchRecord {
+    uint64_t begin;
+    uint64_t end;
+};
+static_assert(sizeof(BatchRecord) == 16, "sim/compiled.py declares records of 16 bytes");
+
 enum Status : int32_t { OK = 0, TIMEOUT = -1, STOPPED = -2 };  // positive: the AXI response
 
 // Cycles after which an unanswered bus transaction is given up.
@@ -46,6 +53,7 @@ struct Model {
     std::vector<CommandRecord> commands;
     std::vector<HopRecord> hops;
     std::vector<AccessRecord> accesses;
+    std::vector<BatchRecord> batches;
 
     Model() : store(clew_store_create()) {
         context.fatalOnError(false);
@@ -65,6 +73,8 @@ struct Model {
     void look() {
         log_commands(*top, cycle, commands);
         if (!top->batch_active) return;
+        if (batches.empty() || batches.back().end != cycle) batches.push_back({cycle, cycle});
+        batches.back().end = cycle + 1;
         if (top->PORT(near_hop, event)) {
             hops.push_back({cycle, top->PORT(near_hop, address), top->PORT(near_hop, event),
                             top->PORT(near_hop, context), 0, 0});
@@ -220,13 +230,14 @@ EXPORT void clew_model_flip(void *handle, uint64_t index, uint32_t bit) {
     clew_store_flip(static_cast<Model *>(handle)->store, index, bit);
 }
 
-// The records of a log (0 commands, 1 hops, 2 accesses), valid until the model runs or the log is cleared.
+// The records of a log (0 commands, 1 hops, 2 accesses, 3 batches), valid until the model runs or the log is cleared.
 EXPORT const void *clew_model_log(void *handle, int32_t which, uint64_t *count) {
     const Model &model = *static_cast<Model *>(handle);
     switch (which) {
         case 0: *count = model.commands.size(); return model.commands.data();
         case 1: *count = model.hops.size(); return model.hops.data();
-        default: *count = model.accesses.size(); return model.accesses.data();
+        case 2: *count = model.accesses.size(); return model.accesses.data();
+        default: *count = model.batches.size(); return model.batches.data();
     }
 }
 
@@ -235,5 +246,6 @@ EXPORT void clew_model_clear_logs(void *handle) {
     model.commands.clear();
     model.hops.clear();
     model.accesses.clear();
+    model.batches.clear();
 }
 }

@@ -40,7 +40,7 @@ def test_counts_what_happens_inside_batches_until_cleared(seed: int) -> None:
             else:
                 if active:
                     expected["cycles"] += 1
-                    expected["refreshes"] += row_op == RowOp.REFRESH_ALL
+                    expected["refreshes"] += row_op in (RowOp.REFRESH_ALL, RowOp.REFRESH_BANK)
                     if row_class != RowClass.NONE:
                         expected["writes" if write else "reads"] += 1
                         expected[
