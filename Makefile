@@ -3,6 +3,7 @@
 # make bench  the figures that the design and the memory must reach, as tables and in build/bench.md
 # make soak   millions of cycles of random traffic through the memory, each promise checked; SEED=N repeats one
 # make formal every proof, one line each (minutes); make test runs a selection of them
+# make mutants  breaks the RTL on purpose, one way at a time, and writes what caught each (minutes)
 # make lint   format, lint and types only
 # make lock   writes requirements.lock anew from pyproject.toml
 # make clean  removes what the other targets made in this folder
@@ -30,7 +31,7 @@ export CLEW
 PUBLIC_TRACES := $(wildcard $(addprefix ../shared/traces/,tot_game24/*.json tot_crosswords/infoss_*.json \
   sos/*.jsonl toolbench_dfsdt/*.json))
 
-.PHONY: demo test bench soak lint lock clean venv tools
+.PHONY: demo test bench soak mutants lint lock clean venv tools
 
 demo: $(INSTALLED)
 	@$(BIN)/clew demo
@@ -49,6 +50,9 @@ test: lint
 # NAMES= picks those whose name contains one of its words.
 formal: $(INSTALLED)
 	@$(BIN)/python -m tests.formal $(NAMES)
+
+mutants: $(INSTALLED)
+	@$(BIN)/python -m tests.mutants $(NAMES)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check $(SOURCES)

@@ -36,6 +36,7 @@ LayoutName = Annotated[str, typer.Option("--layout", help="Where nodes lie in me
 Ecc = Annotated[
     bool, typer.Option("--ecc", help="Correct memory errors (SECDED); a read takes a cycle more.")
 ]
+Refresh = Annotated[str, typer.Option(help="Refresh of the memory: none, all_bank or per_bank.")]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the comparison here, as JSON.")]
 
 
@@ -49,6 +50,7 @@ def compare(
     channels: Channels = 1,
     placement: PlacementName = "round_robin",
     ecc: Ecc = False,
+    refresh: Refresh = "all_bank",
     json: Json = None,
 ) -> None:
     """Replay traces near and far and compare. Exit status 1: a verdict was wrong or a rule broken."""
@@ -65,6 +67,7 @@ def compare(
         channels=channels,
         placement=placement,
         ecc=ecc,
+        refresh=refresh,
         json=json,
     )
 
@@ -78,6 +81,7 @@ def demo(
     channels: Channels = 1,
     placement: PlacementName = "round_robin",
     ecc: Ecc = False,
+    refresh: Refresh = "all_bank",
     json: Json = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the traces; else one beside the kept builds.")
@@ -100,6 +104,7 @@ def demo(
         channels=channels,
         placement=placement,
         ecc=ecc,
+        refresh=refresh,
         json=json,
     )
 
@@ -158,11 +163,12 @@ def _compare(
     channels: int,
     placement: str,
     ecc: bool,
+    refresh: str,
     json: Path | None,
 ) -> None:
     """`make_files` gives the trace files; it is called when every option is known to be good."""
     from .compare import compare as run_comparison
-    from .compare import design_for, read_files
+    from .compare import design_for, read_files, refresh_named
     from .image import layout_named
     from .machine import compiled_machine
     from .paths import far_path
@@ -177,6 +183,7 @@ def _compare(
     far_path(far, config)
     policy = layout_named(layout)
     placed = placement_named(placement)
+    mode = refresh_named(refresh)
     require_concurrent(concurrent, contexts=config.walker.contexts)
     traces = read_files(make_files())
     with Reporter() as reporter:
@@ -188,6 +195,7 @@ def _compare(
             program=default_image(),
             layout=policy,
             placement=placed,
+            refresh=mode,
             open_machine=compiled_machine,
             announce=reporter.announce,
             progress=reporter.advance,

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hdl.config import DesignConfig, named_config
+from hdl.layouts import RefreshMode
 from hdl.memory.stack import StackMap
 from hdl.memory.timing import preset
 from sim.model.command_checker import check as check_commands
+from sim.model.memory_bounds import effective_mode
 from sim.trace.importers import import_file
 from sim.trace.schema import Trace
 
@@ -41,6 +42,7 @@ __all__ = [
     "compare",
     "design_for",
     "read_files",
+    "refresh_named",
 ]
 
 
@@ -81,6 +83,14 @@ def design_for(memory: str, *, channels: int = 1, ecc: bool = False) -> DesignCo
         raise InputError(str(error)) from None
     controller = dataclasses.replace(base.controller, ecc=ecc)
     return dataclasses.replace(base, memory=stack, controller=controller)
+
+
+def refresh_named(name: str) -> RefreshMode:
+    """The refresh called `name`. Raises InputError that lists the known names."""
+    modes = {mode.name.lower(): mode for mode in RefreshMode}
+    if name not in modes:
+        raise InputError(f"unknown refresh {name!r}: expected one of {', '.join(modes)}")
+    return modes[name]
 
 
 @dataclass(kw_only=True)
@@ -145,6 +155,8 @@ class Comparison:
     """Everything that a report says."""
 
     config: DesignConfig
+    refresh: RefreshMode
+    """What the memory did: all-bank where it has no per-bank refresh."""
     concurrent: int
     placement: str
     """The policy that chose each tree's channel."""
@@ -189,6 +201,7 @@ def compare(
     program: Image,
     layout: Layout,
     placement: Placement | None = None,
+    refresh: RefreshMode = RefreshMode.ALL_BANK,
     open_machine: OpenMachine,
     announce: Callable[[str], None],
     progress: Callable[[str, int, int], None],
@@ -222,12 +235,14 @@ def compare(
                 path=path,
                 program=program,
                 config=config,
+                refresh=refresh,
                 progress=progress,
             )
             for place, name in enumerate(("near", "far"))
         )
     return Comparison(
         config=config,
+        refresh=effective_mode(config.memory.timing, refresh),
         concurrent=concurrent,
         placement=placement.name,
         trees=np.bincount(
@@ -251,8 +266,10 @@ def _run_place(
     path: FarPath,
     program: Image,
     config: DesignConfig,
+    refresh: RefreshMode,
     progress: Callable[[str, int, int], None],
 ) -> PlaceFigures:
+    machine.driver.set_refresh(refresh)
     machine.driver.set_link(latency_up=path.latency_up, latency_down=path.latency_down)
     machine.driver.reset_counters()
     run = run_plan(
@@ -278,7 +295,7 @@ def _run_place(
         )
     except ValueError as error:
         raise InternalError(f"{name}: {error}") from None
-    windows = _active(logs.accesses["cycle"], logs.access_batch)
+    windows = [] if refresh is RefreshMode.NONE else logs.windows.tolist()
     channels = [
         ChannelFigures(
             rows=rows,
@@ -302,15 +319,6 @@ def _run_place(
         replay_cycles=int(run.batch_cycles.sum()),
         run=run,
     )
-
-
-def _active(cycle: NDArray[np.uint64], batch: NDArray[np.int64]) -> NDArray[np.int64]:
-    """[begin, end) of each batch, as far as its accesses show it: refresh is on at least there."""
-    if not len(cycle):
-        return np.zeros((0, 2), dtype=np.int64)
-    last = np.flatnonzero(np.diff(batch, append=batch[-1] + 1))
-    first = np.concatenate(([0], last[:-1] + 1))
-    return np.stack((cycle[first].astype(np.int64), cycle[last].astype(np.int64) + 1), axis=1)
 
 
 def _verdicts(plan: Plan, files: Sequence[TraceFile], near: Run, far: Run) -> list[FileVerdicts]:

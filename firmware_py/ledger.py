@@ -253,8 +253,8 @@ def make_ledger(
 
     `hop_batch` and `access_batch` number the batch of every row; `commands` are by channel. The bound of a
     read follows from the rows that the accesses before it opened, all requesters' included, on an open-page
-    memory; rows are closed at the start of a batch and when every pseudo channel of the channel has been
-    refreshed. Raises ValueError when the logs do not belong together.
+    memory; rows are closed at the start of a batch, and that of a bank when it is refreshed. Raises
+    ValueError when the logs do not belong together.
     """
     mine = hops["place"] == place
     found = loops(
@@ -284,11 +284,15 @@ def make_ledger(
     bound = np.zeros(len(accesses), dtype=np.int64)
     for number, log in enumerate(commands):
         here = np.flatnonzero(channel == number)
-        refreshes = log["cycle"][(log["bus"] == ROW_BUS) & (log["op"] == RowOp.REFRESH_ALL.value)]
-        rounds = np.searchsorted(refreshes, accesses["cycle"][here]) // timing.organisation.pseudo_channels
-        segments = access_batch[here] * (len(refreshes) + 1) + rounds
+        local = stack.local(addresses[here])
+        cycle = accesses["cycle"][here].astype(np.int64)
         bound[here] = dependent_bound(
-            stack.local(addresses[here]), segments, timing, stack.channel_map, walk_ids=chains[here]
+            local,
+            access_batch[here],
+            timing,
+            stack.channel_map,
+            walk_ids=chains[here],
+            refreshed=_refreshed(stack.channel_map.decode(local), cycle, log),
         )
     return Ledger(
         loops=found,
@@ -305,3 +309,17 @@ def _context(log: Log, place: int) -> NDArray[np.int64]:
     """A number for each context of the walkers in `place`: near ones are told apart by their channel."""
     context = log["context"].astype(np.int64)
     return context if place else log["channel"].astype(np.int64) << CONTEXT_WIDTH | context
+
+
+def _refreshed(place: Place, cycle: NDArray[np.int64], commands: Log) -> NDArray[np.int64]:
+    """How often the bank of each access had been refreshed before its cycle."""
+    rows = commands[commands["bus"] == ROW_BUS]
+    counts = np.zeros(len(cycle), dtype=np.int64)
+    shift = np.int64(48)
+    bank = place.pseudo_channel << 8 | place.bank
+    for op, covered in ((RowOp.REFRESH_ALL, ~0xFF), (RowOp.REFRESH_BANK, ~0)):
+        refreshes = rows[rows["op"] == op.value]
+        keys = np.sort((_unit(refreshes) & covered) << shift | refreshes["cycle"].astype(np.int64))
+        first = (bank & covered) << shift
+        counts += np.searchsorted(keys, first | cycle) - np.searchsorted(keys, first)
+    return counts

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from hdl.config import DesignConfig
+from hdl.layouts import RefreshMode
 
 from .driver import MemoryErrors
 from .replay import Driver, Monitor
@@ -16,10 +17,14 @@ __all__ = ["LinkedDriver", "Machine", "OpenMachine", "compiled_machine"]
 
 
 class LinkedDriver(Driver, Protocol):
-    """A driver that also sets the off-chip link, and knows what ECC found."""
+    """A driver that also sets the off-chip link and refresh, and knows what ECC found."""
 
     def set_link(self, *, latency_up: int, latency_down: int, bytes_per_cycle: int = 0) -> None:
         """Sets the cycles added each way, and the width (0: a message a cycle)."""
+        ...
+
+    def set_refresh(self, mode: RefreshMode) -> None:
+        """Sets how the memory is refreshed from the next batch on."""
         ...
 
     def reset_counters(self) -> None:

@@ -65,6 +65,8 @@ class Monitor(Protocol):
 
     def commands(self, channel: int = 0) -> NDArray[np.void]: ...
 
+    def batch_windows(self) -> NDArray[np.void]: ...
+
     def clear_logs(self) -> None: ...
 
     def fetch(self, address: int, count: int) -> Atoms: ...
@@ -80,6 +82,8 @@ class Logs:
     access_batch: NDArray[np.int64]
     commands: list[NDArray[np.void]]
     """Every command of the run by channel, the control's included."""
+    windows: NDArray[np.void]
+    """The cycles of every batch of the run, likewise, as BATCH_RECORD."""
 
 
 @dataclass(kw_only=True)
@@ -123,6 +127,7 @@ def run_plan(
     hops: list[NDArray[np.void]] = []
     accesses: list[NDArray[np.void]] = []
     commands: list[list[NDArray[np.void]]] = [[] for _ in range(plan.channels)]
+    windows: list[NDArray[np.void]] = []
     for index, batch in enumerate(plan.batches):
         done = _run_batch(batch, place=place, driver=driver)
         batch_cycles[index] = done.cycles
@@ -130,6 +135,7 @@ def run_plan(
         accesses.append(monitor.accesses())
         for channel, parts in enumerate(commands):
             parts.append(monitor.commands(channel))
+        windows.append(monitor.batch_windows())
         monitor.clear_logs()
         for number, (answer, cycles) in _answers(batch, done).items():
             answers[number] = answer
@@ -165,6 +171,7 @@ def run_plan(
             commands=[
                 np.concatenate([*parts, monitor.commands(channel)]) for channel, parts in enumerate(commands)
             ],
+            windows=np.concatenate([*windows, monitor.batch_windows()]),
         ),
     )
 

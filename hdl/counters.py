@@ -10,7 +10,7 @@ __all__ = ["EventCounters"]
 
 
 class EventCounters(wiring.Component):
-    """Counts accesses by kind and row class, refreshes and violations; all 32 bits, wrapping.
+    """Counts accesses by kind and row class, refresh commands and violations; all 32 bits, wrapping.
 
     Each counts the events of all enabled channels together.
 
@@ -63,7 +63,10 @@ class EventCounters(wiring.Component):
             (self.row_hits, [access.row_class == RowClass.HIT for access in self.access]),
             (self.row_closed, [access.row_class == RowClass.CLOSED for access in self.access]),
             (self.row_conflicts, [access.row_class == RowClass.CONFLICT for access in self.access]),
-            (self.refreshes, [row_op == RowOp.REFRESH_ALL for row_op in self.row_op]),
+            (
+                self.refreshes,
+                [(op == RowOp.REFRESH_ALL) | (op == RowOp.REFRESH_BANK) for op in self.row_op],
+            ),
         ):
             counted = Cat(events) & self.enabled
             with m.If(self.active & counted.any()):

@@ -150,7 +150,7 @@ REGISTERS: tuple[Register, ...] = _registers(
     ("COUNT_ROW_HITS", "ro", "Accesses that found their row open.", 0),
     ("COUNT_ROW_CLOSED", "ro", "Accesses that found their bank closed.", 0),
     ("COUNT_ROW_CONFLICTS", "ro", "Accesses that found another row open.", 0),
-    ("COUNT_REFRESHES", "ro", "Refresh commands.", 0),
+    ("COUNT_REFRESHES", "ro", "Refresh commands: REFab of a pseudo channel, or REFpb of a bank.", 0),
     ("COUNT_VIOLATIONS", "ro", "Violations the RTL checker saw; 0 without a checker.", 0),
     ("COUNT_CORRECTED", "ro", "Reads that ECC corrected, outside batches too; 0 without ECC.", 0),
     ("CORRECTED_ADDRESS", "ro", "Atom of the last of them.", 0),

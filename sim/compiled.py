@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACCESS_RECORD",
+    "BATCH_RECORD",
     "COMMAND_RECORD",
     "HOP_RECORD",
     "BusError",
@@ -73,6 +74,9 @@ ACCESS_RECORD = np.dtype(
         ("channel", "<u4"),
     ]
 )
+
+#: The cycles [begin, end) of one batch; refresh began anew in its first.
+BATCH_RECORD = np.dtype([("begin", "<u8"), ("end", "<u8")])
 
 #: Names of the AXI4-Lite responses that are errors.
 _RESPONSES = {2: "SLVERR", 3: "DECERR"}
@@ -295,6 +299,10 @@ class CompiledModel:
         count = ctypes.c_uint64()
         data = log(self._handle, which, ctypes.byref(count))
         return copy_records(data, count.value, record)
+
+    def batch_windows(self) -> NDArray[np.void]:
+        """The batches since the last `clear_logs`, as BATCH_RECORD."""
+        return self._records(self._library.clew_model_log, 2, BATCH_RECORD)
 
     def clear_logs(self) -> None:
         """Empties every log."""

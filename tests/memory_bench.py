@@ -119,7 +119,7 @@ class MemoryBench:
             if response is not None:
                 self.scoreboard.respond(response, self.cycle)
                 self._reads.pop(response.tag, None)
-            if accepted:
+            if request is not None and accepted:
                 self.scoreboard.accept(request, self.cycle)
                 if not request.write:
                     self._reads[request.tag] = request.address

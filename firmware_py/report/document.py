@@ -53,6 +53,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
             },
             "by_check": {check: _tally(tally) for check, tally in by_check(comparison.files).items()},
             "unchecked": dict(unchecked(comparison.files)),
+            "refresh": comparison.refresh.name.lower(),
             "ecc": _errors(comparison),
             "negative_control": {control.check: "wrong" for control in comparison.controls},
             "channels": [_channel(comparison, channel) for channel in range(len(comparison.trees))],

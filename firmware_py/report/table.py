@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hdl.layouts import RefreshMode
 from sim.trace.errors import printable
 
 from ..compare import Comparison, PlaceFigures, Tally
@@ -64,10 +65,12 @@ def comparison_table(comparison: Comparison) -> Table:
     count = comparison.config.memory.channels
     channels = "1 channel" if count == 1 else f"{count} channels ({comparison.placement})"
     ecc = " with ECC" if comparison.config.controller.ecc else ""
+    refresh = comparison.refresh.name.lower().replace("_", "-")
+    refresh = "no refresh" if comparison.refresh is RefreshMode.NONE else f"{refresh} refresh"
     searches = "one search" if comparison.concurrent == 1 else f"{comparison.concurrent} searches"
     table = Table(
         title=(
-            f"{comparison.config.memory.timing.name}{ecc}, {channels}, 1 cycle = {clock:g} ns, "
+            f"{comparison.config.memory.timing.name}{ecc}, {channels}, {refresh}, 1 cycle = {clock:g} ns, "
             f"{searches} at a time\n"
             f"far: {path.path.name}, {path.path.published_ns:g} ns a dependent read, row "
             f"{path.path.row_state} ({path.path.source})"

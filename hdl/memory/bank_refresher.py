@@ -33,7 +33,7 @@ class BankRefresher(wiring.Component):
 
     * a bank left just now, as soon as one refresh is owed;
     * one that is quiet, when half a round is owed;
-    * one for which nothing is queued, when three quarters of a round are owed;
+    * one for which nothing, or at least no read, is queued, when three quarters of a round are owed;
     * any that the round still lacks, when `hard` are owed.
 
     While walks wait, nothing is claimed until `soft` are owed, then a bank for which nothing is queued. While
@@ -49,8 +49,8 @@ class BankRefresher(wiring.Component):
         Walks wait.
     idle : In(1)
         Nothing is queued and nothing was for a while.
-    busy, open : In(units)
-        The banks for which a request is queued, and those with a row open.
+    busy, reads, open : In(units)
+        The banks for which a request is queued, for which a read is, and those with a row open.
     precharge, refresh : In(units)
         The banks that may take PRE and REFpb now, as far as time is concerned.
     rested : In(units)
@@ -96,6 +96,7 @@ class BankRefresher(wiring.Component):
                 "walks": In(1),
                 "idle": In(1),
                 "busy": In(units),
+                "reads": In(units),
                 "open": In(units),
                 "precharge": In(units),
                 "refresh": In(units),
@@ -152,13 +153,14 @@ class BankRefresher(wiring.Component):
         # -- The claim, one a cycle --
         quiet, left = self._record_use(m)
         candidate, chosen = Signal(units), Signal(units)
-        m.d.comb += candidate.eq(~(done | claimed | self.busy) & (self.open | self.rested))
+        m.d.comb += candidate.eq(~(done | claimed) & (self.open | self.rested))
         permits = self._permits(m)
         levels = [
             permits["left"] & candidate & quiet & left,
             permits["quiet"] & candidate & quiet,
-            permits["spare"] & candidate & ~self.open,
-            permits["spare"] & candidate,
+            permits["spare"] & candidate & ~self.busy & ~self.open,
+            permits["spare"] & candidate & ~self.busy,
+            permits["spare"] & candidate & ~self.reads,
             permits["any"] & ~(done | claimed),
         ]
         level = levels[-1]
@@ -199,7 +201,7 @@ class BankRefresher(wiring.Component):
             m.d.sync += [used[0].eq(self.busy), *(used[n].eq(used[n - 1]) for n in range(1, _LEFT))]
         with m.If(~self.enable):
             m.d.sync += [epoch.eq(0), *(vector.eq(0) for vector in used)]
-        return ~reduce(or_, used[:_QUIET]), reduce(or_, used[_QUIET:])
+        return ~(self.busy | reduce(or_, used[:_QUIET])), reduce(or_, used[_QUIET:])
 
     def _permits(self, m: Module) -> dict[str, Value]:
         """What each pseudo channel may claim, as vectors of banks."""

@@ -142,14 +142,15 @@ class Checker(wiring.Component):
     row : In(RowBus())
     column : In(ColumnMonitor())
     refresh_enable : In(1)
-        High while refresh is due: low in a restart. The limit counts anew from the cycle it rises.
+        High while refresh is due: low in a restart. What banks owe, and their rounds, begin anew when it
+        rises.
     violation : Out(1)
         A rule was broken in the cycle before.
     rule : Out(6)
         Index into `published_rules(config.memory.timing)`.
     pseudo_channel : Out(1)
     bank : Out(6)
-        What the command addressed; 0 for all-bank commands and overdue refresh.
+        What the command addressed, 0 for all-bank commands; the bank whose refresh is overdue.
     cycle : Out(48)
         Cycle since reset in which the command was on its bus (ACT: its first slot).
     broken : Out(rules)
@@ -192,7 +193,7 @@ class Checker(wiring.Component):
         for index, stamp in enumerate(dict.fromkeys(check.stamp for check in comparisons)):
             self._timing_rules(m, index, stamp, [c for c in comparisons if c.stamp == stamp], places, now)
         self._state_rules(m, places)
-        self._refresh_rule(m, places)
+        self._refresh_rules(m, places)
         self._report(m, places, now, start)
         return m
 
@@ -288,6 +289,21 @@ class Checker(wiring.Component):
                 if Order.of(check.after) == order:
                     place.broken[check.name].append(place.active[check.after] & (distance < check.cycles))
 
+    def _one(self, place: _Place, enable: Value) -> Value:
+        """The bank addressed, if `enable`, as a vector of banks."""
+        units = self._organisation.pseudo_channels * self._organisation.banks
+        return _cat((enable << place.key(Scope.BANK))[:units])
+
+    def _every(self, place: _Place, enable: Value) -> Value:
+        """The banks of the pseudo channel addressed, if `enable`."""
+        key, organisation = place.key(Scope.PSEUDO_CHANNEL), self._organisation
+        return _cat(
+            *(
+                (enable & (key == p)).replicate(organisation.banks)
+                for p in range(organisation.pseudo_channels)
+            )
+        )
+
     def _state_rules(self, m: Module, places: dict[Order, _Place]) -> None:
         """Follow which banks are open through the cycle: column command, ACT, other row command."""
         column, activate, row = places[Order.COLUMN], places[Order.ACTIVATE], places[Order.ROW]
@@ -295,13 +311,7 @@ class Checker(wiring.Component):
         opened = Signal(self._organisation.pseudo_channels * banks)
         after_column, after_activate = Signal.like(opened), Signal.like(opened)
 
-        def one(place: _Place, enable: Value) -> Value:
-            return _cat((enable << place.key(Scope.BANK))[: len(opened)])
-
-        def every(place: _Place, enable: Value) -> Value:
-            key = place.key(Scope.PSEUDO_CHANNEL)
-            return _cat(*((enable & (key == i)).replicate(banks) for i in range(len(opened) // banks)))
-
+        one, every = self._one, self._every
         m.d.comb += [
             after_column.eq(opened & ~one(column, column.any(frozenset({Command.RDA, Command.WRA})))),
             after_activate.eq(after_column | one(activate, activate.active[Command.ACT])),
@@ -323,22 +333,52 @@ class Checker(wiring.Component):
             (after_activate & every(row, row.active[Command.REFAB])).any()
         )
 
-    def _refresh_rule(self, m: Module, places: dict[Order, _Place]) -> None:
-        """Count the cycles since each pseudo channel's last REFab; report once for every limit passed."""
-        limit = REFRESH_LIMIT * self._timing["tREFI"]
-        row = places[Order.ROW]
-        overdue = Signal(self._organisation.pseudo_channels)
-        for index in range(len(overdue)):
-            age = Signal(range(limit + 2), name=f"refresh_age_{index}")
-            m.d.comb += overdue[index].eq(self.refresh_enable & (age == limit + 1))
-            refreshed = row.active[Command.REFAB] & (row.key(Scope.PSEUDO_CHANNEL) == index)
-            with m.If(~self.refresh_enable):
-                m.d.sync += age.eq(0)
-            with m.Elif(refreshed | overdue[index]):
-                m.d.sync += age.eq(1)
-            with m.Else():
-                m.d.sync += age.eq(age + 1)
-        places[Order.REFRESH] = self._place({}, ~Value.cast(overdue[0]), Const(0, 6))
+    def _refresh_rules(self, m: Module, places: dict[Order, _Place]) -> None:
+        """Follow what each bank owes, and which banks have had their REFpb of the round."""
+        row, enable = places[Order.ROW], self.refresh_enable
+        units = self._organisation.pseudo_channels * self._organisation.banks
+        one = self._one(row, row.any(frozenset({Command.REFPB})))
+        every = self._every(row, row.active[Command.REFAB])
+
+        # The first cycle after every tREFI.
+        elapsed = Signal(range(self._timing["tREFI"] + 1))
+        passed = Signal()
+        wraps = elapsed == self._timing["tREFI"]
+        m.d.sync += [
+            elapsed.eq(Mux(enable, Mux(wraps, 1, elapsed + 1), 0)),
+            passed.eq(enable & wraps),
+        ]
+        # Bit k of what every bank owes, plus the limit: 0 to twice the limit, a power of two.
+        bits = [
+            Signal(units, name=f"owed_{k}", init=-(REFRESH_LIMIT >> k & 1) & (1 << units) - 1)
+            for k in range((2 * REFRESH_LIMIT).bit_length())
+        ]
+        overdue = Signal(units)
+        m.d.comb += overdue.eq(bits[-1] & (passed & enable).replicate(units))
+        carry: Value = ~bits[-1] & passed.replicate(units)
+        more: list[Value] = []
+        for bit in bits:
+            more.append(bit ^ carry)
+            carry = bit & carry
+        borrow: Value = (one | every) & reduce(or_, more)
+        for bit, value in zip(bits, more, strict=True):
+            m.d.sync += bit.eq(Mux(enable, value ^ borrow, bit.init))
+            borrow = ~value & borrow
+
+        had, after = Signal(units), Signal(units)
+        m.d.comb += after.eq((had | one) & ~every)
+        row.broken["REFpb out of round"].append((one & had).any() & enable)
+        for p in range(self._organisation.pseudo_channels):
+            span = slice(self._organisation.banks * p, self._organisation.banks * (p + 1))
+            m.d.sync += had[span].eq(Mux(after[span].all() | ~enable, 0, after[span]))
+
+        # Reported is the lowest bank of those overdue.
+        unit = Signal(range(units))
+        for k in reversed(range(units)):
+            with m.If(overdue[k]):
+                m.d.comb += unit.eq(k)
+        bank_bits = _bits(self._organisation.banks)
+        places[Order.REFRESH] = self._place({}, _cat(unit[bank_bits:]), _cat(unit[:bank_bits]))
         places[Order.REFRESH].broken["refresh overdue"].append(overdue.any())
 
     def _report(self, m: Module, places: dict[Order, _Place], now: Signal, start: int) -> None:

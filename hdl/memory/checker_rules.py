@@ -28,11 +28,21 @@ STATE_RULES = (
     "RD or WR to a closed bank",
     "REFab with an open bank",
     "REFpb to an open bank",
+    "REFpb out of round",
     "refresh overdue",
     "undefined command",
 )
-#: A pseudo channel may go this many tREFI without REFab: JEDEC lets eight be postponed. REFpb does not count.
-REFRESH_LIMIT = 9
+#: Refreshes that a bank may owe, and that it may have had in advance: JEDEC's eight.
+#:
+#: From the cycle in which refresh is enabled, a bank owes one refresh more after each tREFI, and one less
+#: after each REFab or REFpb of it; what goes beyond eight in advance counts for nothing. "refresh overdue":
+#: it would owe a ninth. So the n-th refresh of a bank is on the bus no later than (n + 8) x tREFI after
+#: refresh was enabled, in all-bank mode as well as in per-bank mode: a round of REFpb has every bank once in
+#: tREFI, so its free order needs no slack.
+#:
+#: "REFpb out of round": a second REFpb of a bank before each bank of its pseudo channel has had one. A round
+#: begins when refresh is enabled, behind REFab, and behind the round before.
+REFRESH_LIMIT = 8
 #: Commands that address every bank of their pseudo channel.
 ALL_BANK_COMMANDS = frozenset({Command.PREA, Command.REFAB})
 
@@ -51,7 +61,7 @@ class Order(enum.IntEnum):
     ROW = 2
     """Any other row command."""
     REFRESH = 3
-    """No command: the missing REFab."""
+    """No command: the missing refresh."""
 
     @classmethod
     def of(cls, command: Command) -> Order:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -205,6 +208,9 @@ class Controller(wiring.Component):
             refresher.quiet.eq(queues.empty & responses.empty & atomic.idle),
             refresher.settled.eq(timers.idle),
             refresher.busy.eq(queues.busy),
+            refresher.reads.eq(
+                reduce(or_, (v & ~w for v, w in zip(queues.state.valid, queues.state.write, strict=True)))
+            ),
             refresher.open.eq(queues.state.open),
             refresher.walks.eq(queues.walks_waiting.any() | (queues.enqueue & queues.priority)),
             refresher.precharge_all.eq(timers.precharge_all),

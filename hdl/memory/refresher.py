@@ -39,8 +39,8 @@ class Refresher(wiring.Component):
         Nothing is queued or under way.
     settled : In(1)
         Every timing counter has run out.
-    busy, open : In(units)
-        The banks for which a request is queued, and those with a row open.
+    busy, reads, open : In(units)
+        The banks for which a request is queued, for which a read is, and those with a row open.
     walks : In(1)
         A walk's request is queued or arrives.
     precharge_all, refresh_all : In(pseudo channels), precharge, refresh_bank, bank_rested : In(units)
@@ -85,6 +85,7 @@ class Refresher(wiring.Component):
                 "quiet": In(1),
                 "settled": In(1),
                 "busy": In(units),
+                "reads": In(units),
                 "open": In(units),
                 "walks": In(1),
                 "precharge_all": In(channels),
@@ -164,6 +165,7 @@ class Refresher(wiring.Component):
                 banks.walks.eq(walks),
                 banks.idle.eq(idle),
                 banks.busy.eq(self.busy),
+                banks.reads.eq(self.reads),
                 banks.open.eq(self.open),
                 banks.precharge.eq(self.precharge),
                 banks.refresh.eq(self.refresh_bank),

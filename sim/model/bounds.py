@@ -14,7 +14,7 @@ last data beat, and the property of `TimingPreset` that holds them:
 ACT's slots before the one that counts overlap tRP. No other rule binds a single outstanding read: its PRE
 comes after the data of the read before, hence later than tRTP. Where tRAS <= tRCDRD + 2 x row hit (every
 preset here) the bound is attained; otherwise it is still one. Refresh is left out: it only adds cycles,
-except that it closes rows, which the caller tells with a new batch id. Accesses of other walks count only
+except that it closes rows, which the caller tells with `refreshed`. Accesses of other walks count only
 for the rows that they open.
 """
 
@@ -46,15 +46,21 @@ def isolated_bound(row_class: RowClass, timing: TimingPreset) -> int:
 
 
 def row_classes(
-    addresses: npt.ArrayLike, batch_ids: npt.ArrayLike, address_map: AddressMap
+    addresses: npt.ArrayLike,
+    batch_ids: npt.ArrayLike,
+    address_map: AddressMap,
+    *,
+    refreshed: npt.ArrayLike | None = None,
 ) -> npt.NDArray[np.uint8]:
     """What each access finds on an open-page memory, as `RowClass` values.
 
     `addresses` are atom addresses in the order of the accesses, writes and other requesters included.
-    Wherever `batch_ids` changes, every row is closed. Raises ValueError for an address out of range or for
+    Wherever `batch_ids` changes, every row is closed. `refreshed` says how often the bank of each access had
+    been refreshed before it; a refresh closes the row. Raises ValueError for an address out of range or for
     arrays of different length.
     """
-    found, _ = _row_state(*_sequence(addresses, batch_ids), address_map)
+    sequence, segment = _sequence(addresses, batch_ids)
+    found, _ = _row_state(sequence, segment, _refreshes(refreshed, sequence), address_map)
     return found
 
 
@@ -65,6 +71,7 @@ def dependent_bound(
     address_map: AddressMap,
     *,
     walk_ids: npt.ArrayLike | None = None,
+    refreshed: npt.ArrayLike | None = None,
 ) -> Ints:
     """The least cycles of each access that waits for the one before it in its walk.
 
@@ -72,7 +79,7 @@ def dependent_bound(
     it each batch is one chain. Raises ValueError as `row_classes` does.
     """
     sequence, segment = _sequence(addresses, batch_ids)
-    found, before_in_bank = _row_state(sequence, segment, address_map)
+    found, before_in_bank = _row_state(sequence, segment, _refreshes(refreshed, sequence), address_map)
     if walk_ids is None:
         walks = np.zeros(len(sequence), dtype=np.int64)
     else:
@@ -111,10 +118,22 @@ def _before(segment: Ints, key: Ints) -> Ints:
     return before
 
 
-def _row_state(sequence: Ints, segment: Ints, address_map: AddressMap) -> tuple[npt.NDArray[np.uint8], Ints]:
+def _refreshes(refreshed: npt.ArrayLike | None, sequence: Ints) -> Ints:
+    """`refreshed`, or zeros."""
+    if refreshed is None:
+        return np.zeros(len(sequence), dtype=np.int64)
+    counts = np.asarray(refreshed, dtype=np.int64)
+    _same_length("refreshed", counts, sequence)
+    return counts
+
+
+def _row_state(
+    sequence: Ints, segment: Ints, refreshed: Ints, address_map: AddressMap
+) -> tuple[npt.NDArray[np.uint8], Ints]:
     """What each access finds, and the access that left its bank so (-1: none)."""
-    place = address_map.decode(sequence)
-    before = _before(segment, place.pseudo_channel * address_map.organisation.banks + place.bank)
+    place, organisation = address_map.decode(sequence), address_map.organisation
+    unit = place.pseudo_channel * organisation.banks + place.bank
+    before = _before(segment, refreshed * (organisation.pseudo_channels * organisation.banks) + unit)
     row = np.concatenate((place.row, [-1]))  # The last entry answers index -1.
     found = np.where(
         before < 0,

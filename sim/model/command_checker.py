@@ -41,8 +41,8 @@ COMMAND_DTYPE = np.dtype(
 )
 #: Values of `bus`.
 ROW_BUS, COLUMN_BUS = 0, 1
-#: Intervals of tREFI after which a REFab is overdue: eight may be postponed.
-POSTPONED_REFRESHES = 9
+#: Refreshes that a bank may owe, and that it may have had in advance.
+POSTPONED_REFRESHES = 8
 
 _KINDS = tuple(Command)
 _CODE = {command: code for code, command in enumerate(_KINDS)}
@@ -76,7 +76,7 @@ class Violation:
     """Cycle in which the command was on its bus (ACT: its first slot)."""
     pseudo_channel: int
     bank: int
-    """The bank that the rule was broken for; 0 for overdue refresh."""
+    """The bank that the rule was broken for."""
     earlier: int | None
     """Cycle of the earlier command that the rule counts from, if there was one."""
     required: int | None
@@ -205,8 +205,8 @@ def check(
     """Every violation in `log`, an array of COMMAND_DTYPE in the order of its cycles.
 
     `organisation` is the memory as built (default: the preset's). `refresh_windows` holds pairs [begin,
-    end) of cycles in which refresh was enabled: the limit on postponed refreshes is checked inside them
-    only. Raises ValueError for another dtype or for cycles that run backwards.
+    end) of cycles in which refresh was enabled: what banks owe and the rounds of REFpb are checked inside
+    them only, and begin anew with each. Raises ValueError for another dtype or for cycles that run backwards.
     """
     if log.dtype != COMMAND_DTYPE:
         raise ValueError(f"command log has dtype {log.dtype}: expected {COMMAND_DTYPE}")
@@ -224,7 +224,9 @@ def check(
         _check_scope(commands, scope, timing, shape, violations)
     _check_states(commands, shape, violations)
     if refresh_windows is not None:
-        _check_refresh(commands, np.asarray(refresh_windows, dtype=np.int64), timing, shape, violations)
+        windows = np.asarray(refresh_windows, dtype=np.int64).reshape(-1, 2)
+        _check_rounds(commands, windows, shape, violations)
+        _check_overdue(commands, windows, timing, shape, violations)
     return violations.report()
 
 
@@ -360,37 +362,73 @@ def _check_states(log: _Log, shape: Organisation, violations: _Violations) -> No
         violations.add(name, log, at, earlier=cause[at])
 
 
-def _check_refresh(
+def _check_rounds(log: _Log, windows: Ints, shape: Organisation, violations: _Violations) -> None:
+    """In every window, no bank has a second REFpb in a round; REFab and a REFpb of each bank end one."""
+    if not len(windows):
+        return
+    refreshes = np.flatnonzero(log.of(Command.REFAB, Command.REFPB))
+    every = log.kind[refreshes] == _CODE[Command.REFAB]
+    begins, ends = (windows[np.argsort(windows[:, 0])][:, side] for side in (0, 1))
+    window = np.searchsorted(begins, log.cycle[refreshes], side="right") - 1
+    inside = (window >= 0) & (log.cycle[refreshes] < ends[window])
+    had: list[set[int]] = [set() for _ in range(shape.pseudo_channels)]
+    twice: list[int] = []
+    last = -1
+    for at, all_banks, number in zip(
+        refreshes[inside].tolist(), every[inside].tolist(), window[inside].tolist(), strict=True
+    ):
+        if number != last:
+            had = [set() for _ in had]
+            last = number
+        seen, bank = had[log.pseudo_channel[at]], int(log.bank[at])
+        if all_banks:
+            seen.clear()
+            continue
+        if bank in seen:
+            twice.append(at)
+        seen.add(bank)
+        if len(seen) == shape.banks:
+            seen.clear()
+    violations.add("REFpb out of round", log, np.array(twice, dtype=np.int64))
+
+
+def _check_overdue(
     log: _Log, windows: Ints, timing: TimingPreset, shape: Organisation, violations: _Violations
 ) -> None:
-    """In every window, each pseudo channel: one violation for every full limit that passes without REFab."""
-    limit = POSTPONED_REFRESHES * timing["tREFI"]
-    refreshes = log.of(Command.REFAB)
-    for pseudo_channel in range(shape.pseudo_channels):
-        cycles = log.cycle[refreshes & (log.pseudo_channel == pseudo_channel)]
-        for begin, end in windows.reshape(-1, 2):
-            inside = cycles[(cycles >= begin) & (cycles < end)]
-            starts = np.concatenate(([begin], inside))
-            # A REFab in the cycle in which it becomes overdue is late too; the window's end is not a REFab.
-            lasts = np.concatenate((inside, [end - 1]))
-            passed = (lasts - starts) // (limit + 1)
-            late = np.flatnonzero(passed)
-            count = passed[late]
-            which = np.repeat(late, count)
-            number = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count) + 1
-            overdue = starts[which] + number * (limit + 1)
-            zeros = np.zeros(len(which), dtype=np.uint8)
-            violations.add(
-                "refresh overdue",
-                _Log(
-                    kind=zeros + np.uint8(_UNDEFINED),
-                    cycle=overdue,
-                    time=overdue,
-                    pseudo_channel=zeros + np.uint8(pseudo_channel),
-                    bank=zeros,
-                ),
-                np.arange(len(which)),
-                earlier=starts[which],
-                required=limit,
-                actual=overdue - starts[which],
-            )
+    """In every window, after each tREFI a bank owes one refresh more; one that would owe too many is late.
+
+    A refresh in the cycle in which an interval ends is within it; one in advance of more than the limit
+    counts for nothing, and what was reported is forgiven.
+    """
+    interval, units = timing["tREFI"], shape.pseudo_channels * shape.banks
+    refreshes = _spread(log[np.flatnonzero(log.of(Command.REFAB, Command.REFPB))], shape.banks, 1)
+    unit = refreshes.pseudo_channel.astype(np.int64) * shape.banks + refreshes.bank
+    late_cycles: list[int] = []
+    late_units: list[int] = []
+    for begin, end in windows.tolist():
+        intervals = (end - begin - 2) // interval
+        if intervals <= POSTPONED_REFRESHES:
+            continue  # Too short to owe that many.
+        first, last = np.searchsorted(refreshes.cycle, (begin, end))
+        number = np.maximum(refreshes.cycle[first:last] - begin - 1, 0) // interval
+        counts = np.zeros((intervals + 1, units), dtype=np.int64)
+        np.add.at(counts, (number, unit[first:last]), 1)
+        owed = np.zeros(units, dtype=np.int64)
+        for passed in range(1, intervals + 1):
+            owed = np.maximum(owed - counts[passed - 1], -POSTPONED_REFRESHES)
+            for late in np.flatnonzero(owed == POSTPONED_REFRESHES):
+                late_cycles.append(begin + passed * interval + 1)
+                late_units.append(int(late))
+            owed = np.minimum(owed + 1, POSTPONED_REFRESHES)
+    cycles, banks = np.array(late_cycles, dtype=np.int64), np.array(late_units, dtype=np.int64)
+    violations.add(
+        "refresh overdue",
+        _Log(
+            kind=np.full(len(cycles), _UNDEFINED, dtype=np.uint8),
+            cycle=cycles,
+            time=cycles,
+            pseudo_channel=(banks // shape.banks).astype(np.uint8),
+            bank=(banks % shape.banks).astype(np.uint8),
+        ),
+        np.arange(len(cycles)),
+    )

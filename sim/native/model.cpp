@@ -32,6 +32,13 @@ struct HopRecord {
 };
 static_assert(sizeof(HopRecord) == 16, "sim/compiled.py declares records of 16 bytes");
 
+// As BATCH_RECORD in sim/compiled.py.
+struct BatchRecord {
+    uint64_t begin;
+    uint64_t end;
+};
+static_assert(sizeof(BatchRecord) == 16, "sim/compiled.py declares records of 16 bytes");
+
 enum Status : int32_t { OK = 0, TIMEOUT = -1, STOPPED = -2 };  // positive: the AXI response
 
 // Cycles after which an unanswered bus transaction is given up.
@@ -48,6 +55,7 @@ struct Model {
     std::array<std::vector<CommandRecord>, CLEW_CHANNELS> commands;  // by channel
     std::vector<HopRecord> hops;
     std::vector<AccessRecord> accesses;
+    std::vector<BatchRecord> batches;
 
     Model() : store(clew_store_create()) {
         context.fatalOnError(false);
@@ -77,6 +85,8 @@ struct Model {
     void look() {
         EACH_CHANNEL(LOG_BUSES)
         if (!top->batch_active) return;
+        if (batches.empty() || batches.back().end != cycle) batches.push_back({cycle, cycle});
+        batches.back().end = cycle + 1;
         EACH_CHANNEL(LOG_PROGRESS)
         log_hop(1, 0, top->PORT(far_hop, event), top->PORT(far_hop, context), top->PORT(far_hop, address));
     }
@@ -232,11 +242,14 @@ EXPORT const void *clew_model_commands(void *handle, uint32_t channel, uint64_t 
     return log.data();
 }
 
-// The records of a log of the whole stack (0 hops, 1 accesses), valid as long.
+// The records of a log of the whole stack (0 hops, 1 accesses, 2 batches), valid as long.
 EXPORT const void *clew_model_log(void *handle, int32_t which, uint64_t *count) {
     const Model &model = *static_cast<Model *>(handle);
-    *count = which == 0 ? model.hops.size() : model.accesses.size();
-    return which == 0 ? static_cast<const void *>(model.hops.data()) : model.accesses.data();
+    switch (which) {
+        case 0: *count = model.hops.size(); return model.hops.data();
+        case 1: *count = model.accesses.size(); return model.accesses.data();
+        default: *count = model.batches.size(); return model.batches.data();
+    }
 }
 
 EXPORT void clew_model_clear_logs(void *handle) {
@@ -244,5 +257,6 @@ EXPORT void clew_model_clear_logs(void *handle) {
     for (auto &log : model.commands) log.clear();
     model.hops.clear();
     model.accesses.clear();
+    model.batches.clear();
 }
 }

@@ -101,16 +101,17 @@ def _require_consistent(document: dict[str, Any]) -> None:
     assert paths["near"]["loop_cycles"]["min"] < paths["far"]["loop_cycles"]["min"]
 
 
-@pytest.mark.parametrize("concurrent", [1, 4])
+@pytest.mark.parametrize(("concurrent", "refresh"), [(1, "all_bank"), (4, "per_bank")])
 def test_the_demonstration_is_right_near_and_far(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, concurrent: int
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, concurrent: int, refresh: str
 ) -> None:
     out = tmp_path / "demo.json"
     arguments = ("--out", tmp_path / "traces", "--json", out, "--concurrent", concurrent)
-    assert _clew(monkeypatch, "demo", *arguments) == 0
+    assert _clew(monkeypatch, "demo", *arguments, "--refresh", refresh) == 0
     document = json.loads(out.read_text())
     _require_consistent(document)
     assert document["concurrent"] == concurrent
+    assert document["details"]["refresh"] == refresh
     assert document["details"]["negative_control"] == {
         check: "wrong" for check in ("climb", "select", "ancestor")
     }

@@ -14,11 +14,11 @@ import numpy as np
 from firmware_py.completion import Completions, parse
 from firmware_py.driver import MemoryErrors
 from hdl.config import DesignConfig
-from hdl.layouts import ColumnOp, HopEvent, RowClass, RowOp, Source
+from hdl.layouts import ColumnOp, HopEvent, RefreshMode, RowClass, RowOp, Source
 from hdl.memory.stack import StackMap
 from hdl.registers import CommandOp
 from hdl.walker.isa import Instruction
-from sim.compiled import ACCESS_RECORD, COMMAND_RECORD, HOP_RECORD
+from sim.compiled import ACCESS_RECORD, BATCH_RECORD, COMMAND_RECORD, HOP_RECORD
 from sim.model.command_checker import COLUMN_BUS, ROW_BUS
 from sim.model.interpreter import BUDGET_MAX, WalkResult, run_walk
 
@@ -44,6 +44,7 @@ class FakeAccelerator:
         self.forget_write: Callable[[int], bool] = lambda address: False
         self.bad_command = False
         self._walks = 0
+        self.refresh = RefreshMode.ALL_BANK
         self.clear_logs()
 
     # -- The driver's side --------------------------------------------------------------------------
@@ -61,6 +62,9 @@ class FakeAccelerator:
 
     def set_link(self, *, latency_up, latency_down, bytes_per_cycle=0):
         self.link = {"up": latency_up, "down": latency_down, "width": bytes_per_cycle}
+
+    def set_refresh(self, mode):
+        self.refresh = mode
 
     def configure_context(self, context, *, base, limit, writable, budget=BUDGET_MAX, channel=0):
         assert 0 <= context < self.contexts
@@ -194,6 +198,9 @@ class FakeAccelerator:
 
     def commands(self, channel=0):
         return np.array(self._commands[channel], dtype=COMMAND_RECORD)
+
+    def batch_windows(self):
+        return np.zeros(0, dtype=BATCH_RECORD)
 
     def clear_logs(self):
         self._hops, self._accesses = [], []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from firmware_py.compare import TraceFile, compare, design_for, read_files
+from firmware_py.compare import TraceFile, compare, design_for, read_files, refresh_named
 from firmware_py.driver import MemoryErrors
 from firmware_py.errors import InputError
 from firmware_py.image import CreationOrder
@@ -19,7 +19,7 @@ from firmware_py.report.document import document, write_document
 from firmware_py.report.table import comparison_table, print_comparison
 from firmware_py.walks import Answer
 from hdl.config import named_config
-from hdl.layouts import WalkStatus
+from hdl.layouts import RefreshMode, WalkStatus
 from hdl.memory import timing
 from sim.trace.errors import TraceError
 from tests.compare_schema import require_schema
@@ -85,6 +85,23 @@ def test_the_document_has_the_keys_of_its_schema():
     assert result["violations"] == 0
     assert result["details"]["failures"] == []
     assert set(result["details"]["negative_control"]) == {"climb", "select", "ancestor"}
+
+
+@pytest.mark.parametrize("mode", RefreshMode)
+def test_the_refresh_asked_for_is_set_and_shown(mode):
+    fake = FakeAccelerator(named_config("simulation"))
+    found = comparison(depth_first(), fake=fake, refresh=mode)
+    assert fake.refresh is mode
+    name = mode.name.lower()
+    assert document(found)["details"]["refresh"] == name
+    shown = "no refresh" if mode is RefreshMode.NONE else f"{name.replace('_', '-')} refresh"
+    assert f", {shown}, 1 cycle = 1 ns" in str(comparison_table(found).title)
+
+
+def test_an_unknown_refresh_lists_the_known():
+    assert refresh_named("per_bank") is RefreshMode.PER_BANK
+    with pytest.raises(InputError, match="unknown refresh 'often': expected one of none, all_bank, per_bank"):
+        refresh_named("often")
 
 
 def test_memory_errors_are_shown_with_ecc_only():

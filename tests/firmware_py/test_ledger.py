@@ -204,6 +204,23 @@ def test_a_new_batch_and_a_refresh_close_the_rows_of_the_bound():
     assert memory.ledger().bound_cycles.tolist() == [TIMING.row_closed] * 3
 
 
+def test_a_refresh_of_one_bank_closes_only_its_row():
+    memory = _Memory()
+    rows = [MAP.encode(Place(0, bank, 3, 0)) for bank in range(2)]
+    for address in rows:
+        memory.event(REQUEST, address)
+        memory.access(address, source=NEAR)
+    memory.commands.append((memory.cycle, ROW_BUS, RowOp.REFRESH_BANK.value, 0, 1, 0))
+    memory.cycle += 1
+    memory.open = {unit: row for unit, row in memory.open.items() if unit != (0, 1)}
+    for address in rows:
+        memory.event(REQUEST, address)
+        memory.access(address, source=NEAR)
+    memory.event(VERDICT)
+    closed, hit = TIMING.row_closed, TIMING.row_hit
+    assert memory.ledger().bound_cycles.tolist() == [closed, closed, hit, closed]
+
+
 def test_a_place_that_did_nothing_has_an_empty_ledger():
     memory = _Memory()
     memory.event(REQUEST, _row(3))

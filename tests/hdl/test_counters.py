@@ -29,7 +29,7 @@ def test_counts_what_happens_inside_batches_until_cleared(seed: int, channels: i
         ctx.set(dut.violation[channel], violation)
         expected["violations"] += violation
         if counts:
-            expected["refreshes"] += row_op == RowOp.REFRESH_ALL
+            expected["refreshes"] += row_op in (RowOp.REFRESH_ALL, RowOp.REFRESH_BANK)
             if row_class != RowClass.NONE:
                 expected["writes" if write else "reads"] += 1
                 expected[CLASSES[row_class]] += 1

@@ -37,7 +37,7 @@ __all__ = ["DESIGNS", "run_campaign"]
 _SEED = 20261130
 
 
-def _design(preset: str, *, banks_per_group: int, **controller: Any) -> DesignConfig:
+def _design(preset: str, *, banks_per_group: int, ecc: bool = False) -> DesignConfig:
     """A channel of 2 x 2 groups, 4 x 4 atoms a bank, that refreshes often: a campaign sees many intervals."""
     own = PRESETS[preset]
     brief = {"tREFI": 700, "tRFC": 90, "tRFCpb": 60}
@@ -47,18 +47,18 @@ def _design(preset: str, *, banks_per_group: int, **controller: Any) -> DesignCo
         organisation=dataclasses.replace(own.organisation, bank_groups=2, banks_per_group=banks_per_group),
         values=own.values | {name: Cycles(cycles=cycles, source="test") for name, cycles in brief.items()},
     )
-    sizes = {
-        "bank_queue": 3,
-        "write_buffer": 8,
-        "drain_high": 6,
-        "drain_low": 2,
-        "drain_idle": 8,
-        "row_hit_cap": 4,
-        "age_cap": 128,
-        "response_slots": 8,
-    }
     return DesignConfig(
-        controller=ControllerConfig(**sizes | controller),
+        controller=ControllerConfig(
+            bank_queue=3,
+            write_buffer=8,
+            drain_high=6,
+            drain_low=2,
+            drain_idle=8,
+            row_hit_cap=4,
+            age_cap=128,
+            response_slots=8,
+            ecc=ecc,
+        ),
         memory=MemoryConfig(preset=f"{preset}_brief", rows=4, columns=4),
     )
 

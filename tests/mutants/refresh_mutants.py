@@ -57,7 +57,7 @@ REFRESH_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="bank twice in a round",
         defect="a bank that was refreshed may be chosen again",
-        edits=(Replace(_BANKS, "~(done | claimed | self.busy)", "~(claimed | self.busy)"),),
+        edits=(Replace(_BANKS, "candidate.eq(~(done | claimed)", "candidate.eq(~claimed"),),
         campaign="hbm2",
     ),
     Mutant(

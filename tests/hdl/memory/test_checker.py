@@ -221,40 +221,150 @@ def np_log(cycles: dict[int, BusCycle]) -> np.ndarray:
     return np.array(records, dtype=COMMAND_DTYPE)
 
 
-def test_refresh_is_overdue_one_cycle_after_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    timing = variant("short_refresh", tREFI=40, tRFC=30)
-    monkeypatch.setitem(PRESETS, timing.name, timing)
-    config = DesignConfig(memory=MemoryConfig(preset=timing.name))
-    limit = POSTPONED_REFRESHES * 40
-    begin, end = 7, 7 + 5 * limit
-    name = "refresh overdue"
-    sequence = [
-        # Pseudo channel 0 in time, at the limit and twice at it; then one cycle late; then never again.
-        Issue(time=begin + limit, command=C.REFAB),
-        Issue(time=begin + 2 * limit, command=C.REFAB),
-        Issue(time=begin + 3 * limit + 1, command=C.REFAB),
-        # Pseudo channel 1: one before the window, which does not count, then none for twice the limit.
-        Issue(time=5, command=C.REFAB, pseudo_channel=1),
-        Issue(time=begin + 2 * limit + 9, command=C.REFAB, pseudo_channel=1),
-        Issue(time=begin + 3 * limit + 9, command=C.REFAB, pseudo_channel=1),
-        Issue(time=begin + 4 * limit + 9, command=C.REFAB, pseudo_channel=1),
-        Issue(time=begin + 5 * limit - 1, command=C.REFAB, pseudo_channel=1),
-    ]
-    expected = {
-        (begin + 3 * limit + 1, 0),
-        (begin + 4 * limit + 2, 0),
-        (begin + limit + 1, 1),
-        (begin + 2 * limit + 2, 1),
-    }
-    reports, seen = run_checker(config, to_bus(sequence, timing), refresh=(begin, end))
-    assert {(report.cycle, report.pseudo_channel) for report in reports} == expected
-    assert {report.rule for report in reports} == seen == {name}
+INTERVAL = 40
+BANKS = 4
 
-    log = to_log(sequence, timing)
-    report = check(log, timing, refresh_windows=[(begin, end)])
-    assert {(violation.cycle, violation.pseudo_channel) for violation in report} == expected
-    assert report.by_rule() == {name: 4}
-    assert len(check(log, timing)) == 0
+
+@pytest.fixture
+def short_refresh(monkeypatch: pytest.MonkeyPatch) -> DesignConfig:
+    """HBM2 with four banks and a tREFI of 40 cycles."""
+    timing = variant("short_refresh", tREFI=INTERVAL, tRFC=30, tRFCpb=6, tRREFD=3)
+    organisation = replace(timing.organisation, bank_groups=2, banks_per_group=2)
+    timing = replace(timing, organisation=organisation)
+    monkeypatch.setitem(PRESETS, timing.name, timing)
+    return DesignConfig(memory=MemoryConfig(preset=timing.name))
+
+
+def refreshes(*cycles: int, bank: int | None = None, pseudo_channel: int = 0) -> list[Issue]:
+    """REFab in each cycle, or REFpb of `bank`."""
+    command = C.REFAB if bank is None else C.REFPB
+    return [Issue(time=at, command=command, pseudo_channel=pseudo_channel, bank=bank or 0) for at in cycles]
+
+
+REFRESH_RULES = {"refresh overdue", "REFpb out of round"}
+Broken = set[tuple[int, str]]
+
+
+def both_checkers(config: DesignConfig, issues: list[Issue], window: tuple[int, int]) -> Broken:
+    """(cycle, name) of the refresh rules broken, on which both checkers agree; with the bank if it is one."""
+    timing = config.memory.timing
+    issues = sorted(issues, key=lambda issue: issue.order)
+    reports, _ = run_checker(config, to_bus(issues, timing), refresh=window)
+    report = check(to_log(issues, timing), timing, refresh_windows=[window])
+    found = {(violation.cycle, violation.rule) for violation in report if violation.rule in REFRESH_RULES}
+    assert {both for both in names_by_time(reports) if both[1] in REFRESH_RULES} == found
+    places = {
+        (violation.cycle, violation.rule, violation.pseudo_channel, violation.bank) for violation in report
+    }
+    for shown in reports:
+        if shown.rule in REFRESH_RULES:
+            assert (shown.cycle, shown.rule, shown.pseudo_channel, shown.bank) in places
+    return found
+
+
+def test_a_bank_that_would_owe_a_ninth_refresh_is_overdue(short_refresh: DesignConfig) -> None:
+    begin, limit = 7, POSTPONED_REFRESHES + 1
+    deadline = begin + limit * INTERVAL
+    window = begin, deadline + 6 * INTERVAL + 2
+    late = {(deadline + 1, "refresh overdue")}
+    other = refreshes(*range(begin + 17, window[1], INTERVAL), pseudo_channel=1)
+    fill = range(deadline + 5, window[1], INTERVAL)  # One an interval from the deadline on.
+    # One in time, one late, none at all; what was before the window does not count.
+    assert both_checkers(short_refresh, [*other, *refreshes(deadline, *fill)], window) == set()
+    assert both_checkers(short_refresh, [*other, *refreshes(deadline + 1, *fill[1:])], window) == late
+    missing = {(deadline + 1 + n * INTERVAL, "refresh overdue") for n in range(7)}
+    assert both_checkers(short_refresh, [*other, *refreshes(5)], window) == missing
+    # The other pseudo channel's do not help, and one REFab is not enough if a bank of it lacks its REFpb.
+    assert both_checkers(short_refresh, other, window) == missing
+    some = [
+        refresh for bank in range(BANKS - 1) for refresh in refreshes(deadline - 12 + 4 * bank, bank=bank)
+    ]
+    assert both_checkers(short_refresh, [*other, *some, *refreshes(*fill)], window) == late
+    every = [*some, *refreshes(deadline, bank=BANKS - 1)]
+    assert both_checkers(short_refresh, [*other, *every, *refreshes(*fill)], window) == set()
+
+
+def test_refreshes_in_advance_count_up_to_a_limit(short_refresh: DesignConfig) -> None:
+    begin = 7
+    other = refreshes(*range(begin + 17, 2000, INTERVAL), pseudo_channel=1)
+    for ahead in (POSTPONED_REFRESHES, POSTPONED_REFRESHES + 3):
+        first = refreshes(*range(begin + 1, begin + 1 + ahead))
+        deadline = begin + (2 * POSTPONED_REFRESHES + 1) * INTERVAL
+        window = begin, deadline + 2
+        assert both_checkers(short_refresh, [*other, *first], window) == {(deadline + 1, "refresh overdue")}
+        assert both_checkers(short_refresh, [*other, *first], (begin, deadline + 1)) == set()
+
+
+def test_a_bank_has_one_refresh_a_round(short_refresh: DesignConfig) -> None:
+    window = 10, 370
+    name = "REFpb out of round"
+
+    def order(*banks: int | str, pseudo_channel: int = 0) -> list[Issue]:
+        return [
+            refresh
+            for n, bank in enumerate(banks)
+            for refresh in refreshes(
+                20 + 10 * n, bank=None if isinstance(bank, str) else bank, pseudo_channel=pseudo_channel
+            )
+        ]
+
+    assert both_checkers(short_refresh, order(3, 1, 0, 2, 2, 0, 1, 3, 1), window) == set()
+    assert both_checkers(short_refresh, order(3, 1, 3, 0, 2, 3), window) == {(40, name)}
+    # REFab begins a round, the window does, and the pseudo channels have rounds of their own.
+    assert both_checkers(short_refresh, order(3, 1, "all", 3, 1, 1), window) == {(70, name)}
+    assert both_checkers(short_refresh, order(3, 1, 3, 1), (35, 390)) == set()
+    own = [replace(issue, time=issue.time + 5) for issue in order(1, 3, pseudo_channel=1)]
+    assert both_checkers(short_refresh, [*order(3, 1), *own], window) == set()
+
+
+def test_checkers_agree_on_random_refresh(short_refresh: DesignConfig) -> None:
+    broken: set[str] = set()
+    for seed in range(3):
+        generator = random.Random(seed)
+        begin = generator.randrange(1, 100)
+        time, issues = 2, []
+        while time < begin + 60 * INTERVAL:
+            # Now and then a pause, and bursts in advance.
+            pause = generator.random() < 0.01
+            time += (
+                generator.randrange(5, 12 * INTERVAL) if pause else generator.randrange(1, INTERVAL // BANKS)
+            )
+            bank = generator.choice([None, *range(BANKS)])
+            issues += refreshes(time, bank=bank, pseudo_channel=generator.randrange(2))
+        window = begin, begin + generator.randrange(40, 60) * INTERVAL + generator.randrange(4)
+        found = both_checkers(short_refresh, issues, window)
+        assert found == plain_refresh_rules(issues, window), f"seed {seed}"
+        broken |= {name for _, name in found}
+    assert broken == REFRESH_RULES
+
+
+def plain_refresh_rules(issues: list[Issue], window: tuple[int, int]) -> Broken:
+    """The two rules cycle by cycle, as their definition says them."""
+    at = {issue.time: issue for issue in issues}
+    broken: Broken = set()
+    places = [(pseudo_channel, bank) for pseudo_channel in range(2) for bank in range(BANKS)]
+    owed = dict.fromkeys(places, 0)
+    had: dict[int, set[int]] = {0: set(), 1: set()}
+    for cycle in range(*window):
+        if cycle > window[0] + 1 and (cycle - window[0]) % INTERVAL == 1:
+            for place in places:
+                owed[place] += 1
+                if owed[place] > 8:
+                    broken.add((cycle, "refresh overdue"))
+                    owed[place] = 8
+        issue = at.get(cycle)
+        if issue is None:
+            continue
+        for bank in range(BANKS) if issue.command is C.REFAB else [issue.bank]:
+            place = issue.pseudo_channel, bank
+            owed[place] = max(owed[place] - 1, -8)
+        seen = had[issue.pseudo_channel]
+        if issue.command is C.REFPB and issue.bank in seen:
+            broken.add((cycle, "REFpb out of round"))
+        seen.add(issue.bank)
+        if issue.command is C.REFAB or len(seen) == BANKS:
+            seen.clear()
+    return broken
 
 
 def test_legal_commands_are_met_with_silence() -> None:
@@ -287,7 +397,7 @@ def test_checkers_agree_on_illegal_commands() -> None:
             assert violation.command in (C.PREA, C.REFAB) or violation.bank == report.bank
         broken |= seen
     missing = set(published_rules(timing)) - broken
-    assert missing <= {"column bus", "refresh overdue", "undefined command", "tFAW"}
+    assert missing <= {"column bus", "undefined command", "tFAW", *REFRESH_RULES}
 
 
 @pytest.fixture(autouse=True)

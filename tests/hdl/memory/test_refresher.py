@@ -126,12 +126,21 @@ class Play:
         self.commands.clear()
 
     async def cycles(
-        self, count: int, *, traffic: bool = False, walks: bool | Callable[[int], bool] = False
+        self,
+        count: int,
+        *,
+        traffic: bool = False,
+        free: int = 0,
+        walks: bool | Callable[[int], bool] = False,
     ) -> None:
-        """`count` cycles, idle or with every command that timing and refresher allow."""
+        """`count` cycles, idle or with every command that timing and refresher allow.
+
+        With traffic, requests are queued for all banks but `free`.
+        """
         ctx, bench, refresher = self.ctx, self.bench, self.bench.refresher
-        everything = (1 << bench.units) - 1
-        ctx.set(refresher.busy, everything if traffic else 0)
+        queued = (1 << bench.units) - 1 & ~free
+        for vector in (refresher.busy, refresher.reads):
+            ctx.set(vector, queued if traffic else 0)
         for _ in range(count):
             walk = walks(self.cycle) if callable(walks) else walks
             ctx.set(refresher.walks, walk)
@@ -266,15 +275,14 @@ def test_without_postponement_the_bound_holds(preset: str, mode: RefreshMode) ->
 def test_the_count_is_that_of_the_intervals(preset: str, mode: RefreshMode, traffic: bool) -> None:
     async def script(play: Play) -> None:
         await play.restart()
-        if traffic and mode is RefreshMode.PER_BANK:
-            # One bank after the other is free for a while, as under any traffic but the worst.
-            interval = play.bench.timing["tREFI"]
-            while play.cycle < 12 * interval:
-                play.ctx.set(play.bench.refresher.busy, (1 << play.bench.units) - 1)
-                await play.cycles(play.rng.randrange(1, 2 * interval // play.bench.organisation.banks))
-        else:
-            await play.cycles(12 * play.bench.timing["tREFI"], traffic=traffic)
-        due = play.cycle / play.bench.timing["tREFI"]
+        interval = play.bench.timing["tREFI"]
+        while play.cycle < 12 * interval:
+            # Now this bank is free, now that one, as under any traffic but the worst.
+            free = play.rng.getrandbits(play.bench.units)
+            await play.cycles(play.rng.randrange(interval // 4), traffic=traffic, free=free)
+        # In silence nothing is owed for long.
+        await play.cycles(interval // 2)
+        due = play.cycle / interval
         for cycles in play.refreshes.values():
             assert abs(len(cycles) - due) <= 1
 

@@ -33,7 +33,7 @@ def test_mixed_traffic_breaks_no_rule_and_is_answered_right(memory: CompiledMemo
     assert soak.cycles >= _CYCLES
     assert set(soak.statuses) == {MemoryStatus.OK, MemoryStatus.MISMATCH, MemoryStatus.OUT_OF_RANGE}
     assert soak.statuses[MemoryStatus.OK] > _CYCLES // 20
-    assert min(soak.row_ops[op] for op in (RowOp.ACTIVATE, RowOp.REFRESH_ALL)) > 0
+    assert min(soak.row_ops[op] for op in (RowOp.ACTIVATE, RowOp.REFRESH_ALL, RowOp.REFRESH_BANK)) > 0
 
 
 def test_the_same_seed_takes_the_same_cycles(memory: CompiledMemory) -> None:

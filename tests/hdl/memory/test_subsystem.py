@@ -26,6 +26,7 @@ def _design() -> str:
         "soak",
         "latencies",
         "refresh_all_bank",
+        "refresh_per_bank",
         "restart",
         "write_drain",
         "response_back_pressure",

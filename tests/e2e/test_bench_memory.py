@@ -1,0 +1,70 @@
+"""`clew bench memory` on the compiled memory and the compiled design, in runs that are short."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+
+from firmware_py.bench import memory, near_loop
+from firmware_py.compare import design_for
+from firmware_py.errors import InternalError
+from hdl.layouts import RefreshMode
+from sim.compiled_memory import CompiledMemory, Pauses
+
+CONFIG = design_for("hbm2_2000")
+TIMING = CONFIG.memory.timing
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_CYCLES", 30_000)
+    monkeypatch.setattr(memory, "_HOPS", 1_000)
+    monkeypatch.setattr(near_loop, "_HOPS", 200)
+    monkeypatch.setattr(near_loop, "_COPIES", 40)
+
+
+def test_every_figure_of_the_issue_is_measured_and_within_its_bound(short: None) -> None:
+    steps: list[tuple[str, int, int]] = []
+    measures = memory.memory_measures(
+        CONFIG, announce=lambda what: None, progress=lambda *step: steps.append(step)
+    )
+    found = defaultdict(list)
+    for measure in measures:
+        found[measure.name].append(dict(measure.where))
+    modes = ("none", "all_bank", "per_bank")
+    rows = ("hit", "closed", "conflict", "same_bank")
+    assert found["read_latency"] == [{"row": row} for row in rows] + [
+        {"row": row, "ecc": "on"} for row in rows
+    ]
+    for name in ("random_read", "random_mixed", "stream_read", "stream_linear"):
+        assert found[name] == [{"refresh": mode, "outstanding": 64} for mode in modes]
+    assert found["refresh_count"] == [{"refresh": mode} for mode in modes[1:]]
+    assert found["loop_p999"] == [{"refresh": mode, "gap": gap} for mode in modes[1:] for gap in (0, 400)]
+    for name in ("near_loop_p99", "near_loop_p999"):
+        assert {"traffic": "mover", "refresh": "all_bank"} in found[name]
+        assert {"traffic": "mover", "refresh": "per_bank"} in found[name]
+    assert steps[-1] == ("hbm2_2000", steps[-1][2], steps[-1][2])
+    for measure in measures:
+        assert measure.value > 0, measure
+        if measure.unit == "GB/s" and measure.ratio is not None:
+            # A random read may hit a row by luck, but no bound is beaten by that much.
+            assert measure.ratio <= 1.01, measure
+        if measure.unit == "cycles":
+            assert measure.bound is not None and measure.value >= measure.bound, measure
+        if measure.name == "read_latency":
+            assert not measure.missed, measure
+
+
+def test_figures_of_a_memory_at_fault_are_none(monkeypatch: pytest.MonkeyPatch, short: None) -> None:
+    with CompiledMemory(CONFIG) as faulty:
+        figures = memory._Figures(faulty)
+        run = faulty.run
+
+        def flipping(*arguments, **options):
+            faulty.flip([0], 3)
+            return run(*arguments, **options, stall=Pauses())
+
+        monkeypatch.setattr(faulty, "run", flipping)
+        with pytest.raises(InternalError, match=r"at fault, so its figures mean nothing: .*wrong data"):
+            list(figures.stream_linear(RefreshMode.NONE))
