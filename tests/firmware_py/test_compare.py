@@ -32,7 +32,9 @@ STATISTICS = {"count", "min", "mean", "p50", "p99", "p999", "max"}
 PLACE = {"walk_ns", "reads_per_walk", "loop_cycles", "loop_ns", "bound_ns", "ratio_to_bound", "row"}
 
 
-def comparison(*traces, fake=None, concurrent=1, far="v100_hbm2", files=None, ecc=False, channels=1, **options):
+def comparison(
+    *traces, fake=None, concurrent=1, far="v100_hbm2", files=None, ecc=False, channels=1, **options
+):
     config = design_for("hbm2_2000", channels=channels, ecc=ecc)
     accelerator = fake or FakeAccelerator(config)
 

@@ -71,7 +71,7 @@ def test_a_full_channel_is_passed_over_and_a_full_stack_is_an_error():
     assert _channels(plan) == [0, 1, 2]
     plan = _plan(4, placement=_Always(), concurrent=4, channels=4, atoms=4 * 8)
     assert _channels(plan) == [0, 1, 1, 2]
-    with pytest.raises(InputError, match="f.jsonl: trace .*needs 4 atoms of memory: expected at most"):
+    with pytest.raises(InputError, match=r"f\.jsonl: trace .*needs 4 atoms of memory: expected at most"):
         _plan(9, placement=_Always(), concurrent=9, channels=4, atoms=4 * 8)
 
 
