@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import reduce
 from operator import or_
 
@@ -33,11 +34,15 @@ class BankRefresher(wiring.Component):
 
     * a bank left just now, as soon as one refresh is owed;
     * one that is quiet, when half a round is owed;
+    * one for which nothing is queued, when half a round is owed, too;
     * one for which nothing, or at least no read, is queued, when three quarters of a round are owed;
     * any that the round still lacks, when `hard` are owed.
 
-    While walks wait, nothing is claimed until `soft` are owed, then a bank for which nothing is queued. While
-    the memory is idle, whatever is owed is claimed at once, so refreshes follow each other at tRREFD.
+    The first three wait for a lull until three quarters of a round are owed: REFpb costs the ACTs that tRREFD
+    keeps away, so it comes best when no row waits to be opened. Among bulk traffic one bank is claimed for
+    every `turn`: what is owed is not done in one go. While walks wait, nothing is claimed until `soft` are
+    owed, then a bank for which nothing is queued. While the memory is idle, whatever is owed is claimed at
+    once, so refreshes follow each other at tRREFD.
 
     Members
     -------
@@ -45,6 +50,8 @@ class BankRefresher(wiring.Component):
         Low: nothing is owed, nothing claimed, and the round is new.
     tick : In(1)
         Each pseudo channel owes one refresh more.
+    turn : In(1)
+        Half the time between ticks has passed.
     walks : In(1)
         Walks wait.
     idle : In(1)
@@ -93,6 +100,7 @@ class BankRefresher(wiring.Component):
             {
                 "enable": In(1),
                 "tick": In(1),
+                "turn": In(1),
                 "walks": In(1),
                 "idle": In(1),
                 "busy": In(units),
@@ -153,11 +161,13 @@ class BankRefresher(wiring.Component):
         # -- The claim, one a cycle --
         quiet, left = self._record_use(m)
         candidate, chosen = Signal(units), Signal(units)
-        m.d.comb += candidate.eq(~(done | claimed) & (self.open | self.rested))
         permits = self._permits(m)
+        ready = self.open | self.refresh | (self.rested & permits["hurry"])
+        m.d.comb += candidate.eq(~(done | claimed) & ready)
         levels = [
             permits["left"] & candidate & quiet & left,
             permits["quiet"] & candidate & quiet,
+            permits["lull"] & candidate & ~self.busy & ~self.open,
             permits["spare"] & candidate & ~self.busy & ~self.open,
             permits["spare"] & candidate & ~self.busy,
             permits["spare"] & candidate & ~self.reads,
@@ -183,13 +193,16 @@ class BankRefresher(wiring.Component):
             with m.Else():
                 m.d.sync += done[span].eq(after[span])
             m.d.comb += self.hold_activate[span].eq(ripe[span].any().replicate(self._banks))
-            owed, claims = self._owed[p], self._claims[p]
+            owed, claims, my_turn = self._owed[p], self._claims[p], self._turns[p]
             m.d.sync += [
+                my_turn.eq((my_turn & ~claim[span].any()) | self.turn),
                 owed.eq(owed + self.tick - claim[span].any()),
                 claims.eq(claims + claim[span].any() - refreshed[span].any()),
             ]
         with m.If(~self.enable):
-            m.d.sync += [signal.eq(0) for signal in (claimed, done, ending, *self._owed, *self._claims)]
+            m.d.sync += [
+                signal.eq(0) for signal in (claimed, done, ending, *self._owed, *self._claims, *self._turns)
+            ]
         return m
 
     def _record_use(self, m: Module) -> tuple[Value, Value]:
@@ -206,21 +219,28 @@ class BankRefresher(wiring.Component):
     def _permits(self, m: Module) -> dict[str, Value]:
         """What each pseudo channel may claim, as vectors of banks."""
         banks, hard, soft = self._banks, self.hard, self.soft
-        found: dict[str, list[Value]] = {"left": [], "quiet": [], "spare": [], "any": []}
-        self._owed, self._claims = [], []
-        free = ~self.walks
+        found: dict[str, list[Value]] = defaultdict(list)
+        self._owed, self._claims, self._turns = [], [], []
         for p in range(self._pseudo_channels):
             owed = Signal(range(hard + 2 * banks), name=f"owed{p}")
             claims = Signal(range(self.claims + 1), name=f"claims{p}")
             self._owed.append(owed)
             self._claims.append(claims)
+            my_turn = Signal(name=f"my_turn{p}")
+            self._turns.append(my_turn)
+            free = ~self.walks & (self.idle | my_turn)
             room = (owed != 0) & (claims != self.claims) & self.enable
             late = owed > soft
+            half = owed > min(banks // 2, hard)
+            pressed = self.idle | (owed > min(banks * 3 // 4, hard))
+            lull = ~(self.busy & ~self.open & self.rested)[self._span(p)].any()
             for name, condition in (
-                ("left", free | late),
-                ("quiet", (free & (self.idle | (owed > min(banks // 2, hard)))) | late),
-                ("spare", (free & (self.idle | (owed > min(banks * 3 // 4, hard)))) | late),
+                ("left", (free & (pressed | lull)) | late),
+                ("quiet", (free & (pressed | (lull & half))) | late),
+                ("lull", free & lull & half),
+                ("spare", (free & pressed) | late),
                 ("any", owed > hard),
+                ("hurry", pressed | late),
             ):
                 permit = Signal(name=f"{name}{p}")
                 m.d.comb += permit.eq(room & condition)

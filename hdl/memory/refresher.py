@@ -162,6 +162,7 @@ class Refresher(wiring.Component):
             m.d.comb += [
                 banks.enable.eq(running & per_bank),
                 banks.tick.eq(wraps),
+                banks.turn.eq(wraps | ((elapsed < interval // 2) & (later >= interval // 2))),
                 banks.walks.eq(walks),
                 banks.idle.eq(idle),
                 banks.busy.eq(self.busy),

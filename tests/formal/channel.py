@@ -100,7 +100,8 @@ class ChannelProperty(Property):
         ]
 
         column = controller.column
-        flight = Signal(self.config.memory.timing.row_hit, name="flight")
+        # One bit for every cycle that a read may be on its way.
+        self.flight = flight = Signal(self.config.memory.timing.row_hit, name="flight")
         read = (column.op == ColumnOp.READ) | (column.op == ColumnOp.READ_AUTO)
         m.d.sync += flight.eq(Cat(read, flight[:-1]))
         m.d.comb += [column.read_valid.eq(flight[-1]), column.read_data.eq(self.read_bit)]

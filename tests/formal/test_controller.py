@@ -2,77 +2,171 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from pathlib import Path
 
 import pytest
 from amaranth.asserts import AnyConst
-from amaranth.hdl import Assert, Assume, Cover, Module, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
 
 from hdl.config import DesignConfig
-from hdl.layouts import RefreshMode, Tag
+from hdl.layouts import ColumnOp, MemoryRequest, RefreshMode, Tag
+from hdl.memory.address import AddressMap
 from tests.formal.channel import ChannelProperty
 from tests.formal.harness import Proof, quick
 from tests.formal.small import SmallMemory, small_design
 
 
-class AnsweredProperty(ChannelProperty):
-    """A controller with one tag watched, whichever it is: no more than one request of it is under way.
+def ones(vector: Value) -> Value:
+    """The number of ones of a vector."""
+    return reduce(add, (vector[n] for n in range(len(vector))))
 
-    The requester of the watched tag asks again only after his answer; others do as they like. The taker is
-    always ready, there is no restart, and then the answer comes within `limit` cycles.
+
+class CountProperty(ChannelProperty):
+    """A controller, its requests counted: what was accepted and not answered is in exactly one place.
+
+    The places: a slot of a bank's queue (reads), the responses (reads on their way, acknowledgements), and
+    the atomic unit. With the proofs of the latter two, which follow one request through them, and an eye on
+    one slot here, whichever it is, every request is answered once and with its own tag.
     """
-
-    def __init__(self, config: DesignConfig, *, limit: int, refresh: RefreshMode, false: bool) -> None:
-        self._limit, self._mode = limit, refresh
-        super().__init__(config, false=false)
 
     def contents(self, m: Module) -> None:
         controller = self.environment(m)
         request, response = controller.memory.request, controller.memory.response
-        watched = AnyConst(len(Value.cast(Signal(Tag))))
-        accepted, answered, pending = Signal(), Signal(), Signal()
-        waited = Signal(range(self._limit + 2))
-        written = Signal()
-        limit = self._limit - (1 if self.false else 0)
+        queues, responses = self.inner.inside("queues"), self.inner.inside("responses")
+        atomic, buffer = self.inner.inside("atomic"), self.inner.inside("write_buffer")
+        scheduler = self.inner.inside("scheduler")
+        slots = self.config.controller.bank_queue
+
+        above, below = Signal(7), Signal(7)
+        answered = Signal()
+        m.d.comb += answered.eq(response.valid & response.ready)
+        m.d.sync += [
+            above.eq(above + (request.valid & request.ready) - answered),
+            below.eq(below + self.inner["accepted"] - responses["read_leaves"] - responses["acknowledged"]),
+        ]
+        valid = Cat(queues[f"state__valid__{s}"] for s in range(slots))
+        write = Cat(queues[f"state__write__{s}"] for s in range(slots))
+        column = controller.column
+        flight = ones(self.flight) + ((column.op == ColumnOp.READ) | (column.op == ColumnOp.READ_AUTO))
         m.d.comb += [
-            accepted.eq(request.valid & request.ready & (Value.cast(request.payload.tag) == watched)),
-            answered.eq(response.valid & response.ready & (Value.cast(response.payload.tag) == watched)),
-            Assume(self.refresh == self._mode),
-            Assume(~self.restart),
+            # Modulo the width: that what is below has no answer of somebody else is not known here.
+            Assert((above + atomic.state("READ") - below - atomic.state("ANSWER"))[: len(above)] == 0),
+            Assert(below == ones(valid & ~write) + responses["reserved"] + responses["queued"]),
+            Assert(buffer["count"] == ones(valid & write)),
+            Assert((write & ~valid) == 0),
+            Assert(responses["reserved"] == responses["waiting"] + flight),
+            Assert(responses["queued"] <= 8),
+            Assert(~responses["offered"] | (responses["queued"] != 0)),
+            Assert(responses["reserved"] <= self.config.controller.response_slots),
+            Assert(atomic.state()),
+            Assert(~atomic.state("READ", "WRITE", "REFUSE") | self.valid),
+            # While the atomic unit reads, one of those below is its own: its proof knows which.
+            Assert(~answered | (above != 0) | atomic.state("READ")),
+            Cover(answered & (above == 3)),
+            Cover(valid.all()),
+            Cover(atomic.state("ANSWER") & (below != 0)),
+        ]
+        # One bank's slots, whichever it is: what entered one is what its command asks for.
+        units = len(queues["state__open"])
+        unit = AnyConst(max((units - 1).bit_length(), 1))
+        m.d.comb += Assume(unit < units)
+        passed = MemoryRequest(atomic["memory__request__payload"])
+        place = AddressMap(self.config.memory).wires(passed.address)
+        issues = scheduler["column_op"] != ColumnOp.NOP.value
+        chosen = Signal(slots)
+        m.d.comb += [
+            chosen.eq(Mux(issues & (scheduler["column_unit"] == unit), scheduler["column_slot"], 0)),
+            Assert(chosen & (chosen - 1) == 0),
+        ]
+        watched = AnyConst(len(buffer["entry"]))
+        holders = []
+        for s in range(slots):
+            full = queues[f"state__valid__{s}"].bit_select(unit, 1)
+            tag, atom = Signal(Tag, name=f"tag{s}"), Signal.like(place.atom, name=f"atom{s}")
+            entry = Signal.like(buffer["entry"], name=f"entry{s}")
+            with m.If(queues[f"entered{s}"].bit_select(unit, 1)):
+                m.d.sync += [tag.eq(passed.tag), atom.eq(place.atom), entry.eq(buffer["entry"])]
+            owner = queues.word(m, f"owner{s}", unit, f"owner_kept{s}")
+            asked = queues.word(m, f"atom{s}", unit, f"atom_kept{s}")
+            holders.append(full & queues[f"state__write__{s}"].bit_select(unit, 1) & (entry == watched))
+            m.d.comb += [
+                Assert(~full | (owner == Cat(entry, Value.cast(tag)))),
+                Assert(~full | (asked == atom)),
+                Assert(~chosen[s] | full),
+                Assert(~chosen[s] | (queues["column_tag"] == Value.cast(tag))),
+                Assert(~chosen[s] | (queues["column_entry"] == entry)),
+                Assert(~chosen[s] | (Cat(queues["column_column"], queues["column_row"]) == atom)),
+            ]
+        if units == 1:
+            # An entry of the write buffer that is not free is held by one write, and is given back once.
+            m.d.comb += Assert(reduce(add, holders) == ~buffer["free"].bit_select(watched, 1))
+        if self.false:
+            m.d.comb += Assert(~(answered & (below == 2)))
+
+
+class InTimeProperty(ChannelProperty):
+    """A controller with reads of walks only, whose taker is always ready, without restart and refresh: no
+    request stays in its slot for longer than `limit` cycles, from reset on.
+
+    Writes, and bulk beside walks, may wait until their age counts, and refreshes add up: that takes longer
+    than a bounded check can see.
+    """
+
+    def __init__(self, config: DesignConfig, *, limit: int, false: bool) -> None:
+        self._limit = limit
+        super().__init__(config, false=false)
+
+    def contents(self, m: Module) -> None:
+        self.environment(m)
+        queues = self.inner.inside("queues")
+        m.d.comb += [
+            Assume(self.refresh == RefreshMode.NONE),
+            Assume(~self.restart & ~self.write & self.priority),
             Assume(self.response_ready),
-            Assume(~(self.valid & pending & ~answered) | (Value.cast(request.payload.tag) != watched)),
         ]
-        with m.If(accepted):
-            m.d.sync += [pending.eq(1), waited.eq(1), written.eq(request.payload.write)]
-        with m.Elif(answered):
-            m.d.sync += [pending.eq(0), waited.eq(0)]
-        with m.Elif(pending & (waited <= self._limit)):
-            m.d.sync += waited.eq(waited + 1)
-        m.d.comb += [
-            Assert(~answered | pending),
-            Assert(~answered | (response.payload.write == written)),
-            Assert(~pending | (waited <= limit)),
-            Cover(answered & (waited == self._limit)),
-            Cover(answered & written),
-            Cover(answered & ~written & accepted),
-        ]
+        limit = self._limit // 2 if self.false else self._limit
+        for s in range(self.config.controller.bank_queue):
+            valid, entered = queues[f"state__valid__{s}"], queues[f"entered{s}"]
+            for unit in range(len(valid)):
+                waited = Signal(range(self._limit + 2), name=f"waited{s}_{unit}")
+                with m.If(entered[unit]):
+                    m.d.sync += waited.eq(1)
+                with m.Elif(waited <= self._limit):
+                    m.d.sync += waited.eq(waited + 1)
+                m.d.comb += [
+                    Assert(~valid[unit] | (waited <= limit)),
+                    Cover(valid[unit] & (waited == self._limit // 2)),
+                ]
 
 
+SMALL = small_design(SmallMemory(shape=(1, 1, 1), cycles={"tREFI": 30}))
+#: With room for every queue full of writes: that no entry is given back twice is shown for one bank.
+EIGHT_BANKS = small_design(SmallMemory(shape=(2, 2, 2), cycles={"tREFI": 30}), write_buffer=16)
 PROOFS = [
     Proof(
-        name="every request is answered",
-        build=lambda false: AnsweredProperty(
-            small_design(SmallMemory(shape=(1, 1, 1), cycles={"tREFI": 30})),
-            limit=40,
-            refresh=RefreshMode.ALL_BANK,
-            false=false,
-        ),
+        name="requests counted",
+        build=lambda false: CountProperty(SMALL, false=false),
+        depth=3,
+        cover_depth=14,
+    ),
+    Proof(
+        name="requests counted, eight banks",
+        build=lambda false: CountProperty(EIGHT_BANKS, false=false),
+        depth=3,
+        cover_depth=14,
+        quick=False,
+    ),
+    Proof(
+        name="reads in time",
+        build=lambda false: InTimeProperty(SMALL, limit=36, false=false),
         mode="bmc",
-        depth=50,
-        cover_depth=50,
+        depth=40,
+        cover_depth=40,
         timeout=1200,
         quick=False,
-    )
+    ),
 ]
 
 

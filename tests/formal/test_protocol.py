@@ -103,6 +103,7 @@ class CheckedProperty(ChannelProperty):
                 getattr(checker.column, name).eq(getattr(column, name))
                 for name in ("op", "pseudo_channel", "bank", "column")
             ),
+            checker.refresh_enable.eq((self.refresh != RefreshMode.NONE) & ~self.restart),
             Assert(~checker.violation),
             Cover(row.op == RowOp.REFRESH_ALL),
             Cover(row.op == RowOp.REFRESH_BANK),
