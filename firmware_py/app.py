@@ -30,6 +30,8 @@ app.add_typer(bench_app, name="bench", help="Measure figures, each beside its ta
 Memory = Annotated[str, typer.Option(help="Memory preset: a name, or a file FILE.toml.")]
 Far = Annotated[str, typer.Option(help="Far path: a published latency of data/off_chip_paths.csv.")]
 Concurrent = Annotated[int, typer.Option(help="Searches replayed at a time, each in a context of its own.")]
+Channels = Annotated[int, typer.Option(help="Channels of the memory stack: 1, 2, 4, 8 or 16.")]
+PlacementName = Annotated[str, typer.Option("--placement", help="Which channel a tree lies in.")]
 LayoutName = Annotated[str, typer.Option("--layout", help="Where nodes lie in memory.")]
 Ecc = Annotated[
     bool, typer.Option("--ecc", help="Correct memory errors (SECDED); a read takes a cycle more.")
@@ -45,6 +47,8 @@ def compare(
     far: Far = "v100_hbm2",
     concurrent: Concurrent = 1,
     layout: LayoutName = "creation",
+    channels: Channels = 1,
+    placement: PlacementName = "round_robin",
     ecc: Ecc = False,
     refresh: Refresh = "all_bank",
     json: Json = None,
@@ -60,6 +64,8 @@ def compare(
         far=far,
         concurrent=concurrent,
         layout=layout,
+        channels=channels,
+        placement=placement,
         ecc=ecc,
         refresh=refresh,
         json=json,
@@ -72,6 +78,8 @@ def demo(
     far: Far = "v100_hbm2",
     concurrent: Concurrent = 1,
     layout: LayoutName = "creation",
+    channels: Channels = 1,
+    placement: PlacementName = "round_robin",
     ecc: Ecc = False,
     refresh: Refresh = "all_bank",
     json: Json = None,
@@ -93,6 +101,8 @@ def demo(
         far=far,
         concurrent=concurrent,
         layout=layout,
+        channels=channels,
+        placement=placement,
         ecc=ecc,
         refresh=refresh,
         json=json,
@@ -150,6 +160,8 @@ def _compare(
     far: str,
     concurrent: int,
     layout: str,
+    channels: int,
+    placement: str,
     ecc: bool,
     refresh: str,
     json: Path | None,
@@ -160,15 +172,17 @@ def _compare(
     from .image import layout_named
     from .machine import compiled_machine
     from .paths import far_path
+    from .placement import placement_named
     from .plan import require_concurrent
     from .programs import default_image
     from .progress import Reporter
     from .report.document import document, write_document
     from .report.table import console, print_comparison
 
-    config = design_for(memory, ecc=ecc)
+    config = design_for(memory, channels=channels, ecc=ecc)
     far_path(far, config)
     policy = layout_named(layout)
+    placed = placement_named(placement)
     mode = refresh_named(refresh)
     require_concurrent(concurrent, contexts=config.walker.contexts)
     traces = read_files(make_files())
@@ -180,6 +194,7 @@ def _compare(
             concurrent=concurrent,
             program=default_image(),
             layout=policy,
+            placement=placed,
             refresh=mode,
             open_machine=compiled_machine,
             announce=reporter.announce,

@@ -53,6 +53,8 @@ class Window:
     base: int
     limit: int
     writable: bool
+    channel: int = 0
+    """The channel that the window lies in: the near walker of that one is set."""
 
 
 @dataclass(frozen=True, kw_only=True)

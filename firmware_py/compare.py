@@ -12,7 +12,7 @@ import numpy as np
 
 from hdl.config import DesignConfig, named_config
 from hdl.layouts import RefreshMode
-from hdl.memory.address import AddressMap
+from hdl.memory.stack import StackMap
 from hdl.memory.timing import preset
 from sim.model.command_checker import check as check_commands
 from sim.model.memory_bounds import effective_mode
@@ -25,13 +25,15 @@ from .control import Control
 from .driver import MemoryErrors
 from .errors import InputError, InternalError
 from .image import Layout
-from .ledger import Ledger, Statistics, make_ledger, statistics
+from .ledger import Ledger, RowShares, Statistics, make_ledger, statistics
 from .machine import Machine, OpenMachine
 from .paths import FarPath, controller_cycles, device_cycles, far_path
+from .placement import Placement, RoundRobin
 from .replay import Plan, Run, make_plan, run_plan
 from .walks import Check
 
 __all__ = [
+    "ChannelFigures",
     "Comparison",
     "FileVerdicts",
     "PlaceFigures",
@@ -65,21 +67,22 @@ def read_files(files: Sequence[Path]) -> list[TraceFile]:
     return read
 
 
-def design_for(memory: str, *, ecc: bool = False) -> DesignConfig:
-    """The design that comparisons simulate, on the memory preset `memory`: a name, or a file FILE.toml.
+def design_for(memory: str, *, channels: int = 1, ecc: bool = False) -> DesignConfig:
+    """The design that comparisons simulate: a stack of `channels` of the memory preset `memory`.
 
-    Raises InputError, or OSError for a file that cannot be read.
+    The preset is a name, or a file FILE.toml. Raises InputError, or OSError for a file that cannot be read.
     """
     try:
         preset(memory)
     except ValueError as error:
         raise InputError(str(error)) from None
     base = named_config("simulation")
-    return dataclasses.replace(
-        base,
-        memory=dataclasses.replace(base.memory, preset=memory),
-        controller=dataclasses.replace(base.controller, ecc=ecc),
-    )
+    try:
+        stack = dataclasses.replace(base.memory, preset=memory, channels=channels)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    controller = dataclasses.replace(base.controller, ecc=ecc)
+    return dataclasses.replace(base, memory=stack, controller=controller)
 
 
 def refresh_named(name: str) -> RefreshMode:
@@ -116,6 +119,16 @@ class FileVerdicts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ChannelFigures:
+    """What one channel did for the walks of one place."""
+
+    rows: RowShares
+    """What their reads found."""
+    violations: Counter[str]
+    """Broken timing rules by name, whoever asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlaceFigures:
     """The figures of one place; latencies in cycles."""
 
@@ -124,13 +137,17 @@ class PlaceFigures:
     loop: Statistics
     bound_mean: float | None
     ledger: Ledger
-    violations: Counter[str]
-    """Broken timing rules by name."""
+    channels: Sequence[ChannelFigures]
     errors: MemoryErrors | None
     """What ECC found in the replay; None without ECC."""
     replay_cycles: int
     """Cycles inside batches."""
     run: Run
+
+    @property
+    def violations(self) -> Counter[str]:
+        """Broken timing rules by name, in all channels."""
+        return sum((channel.violations for channel in self.channels), Counter())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +158,10 @@ class Comparison:
     refresh: RefreshMode
     """What the memory did: all-bank where it has no per-bank refresh."""
     concurrent: int
+    placement: str
+    """The policy that chose each tree's channel."""
+    trees: Sequence[int]
+    """Trees placed, by channel."""
     far_path: FarPath
     files: Sequence[FileVerdicts]
     near: PlaceFigures
@@ -179,6 +200,7 @@ def compare(
     concurrent: int,
     program: Image,
     layout: Layout,
+    placement: Placement | None = None,
     refresh: RefreshMode = RefreshMode.ALL_BANK,
     open_machine: OpenMachine,
     announce: Callable[[str], None],
@@ -186,18 +208,22 @@ def compare(
 ) -> Comparison:
     """The comparison of the traces of `files` on `config`, across the far preset `far`.
 
-    `announce` is told what is being built, `progress` the place, the batches done and their number. Raises
-    InputError for an input that cannot be replayed and InternalError when the run cannot be trusted.
+    The default placement is `RoundRobin`. `announce` is told what is being built, `progress` the place, the
+    batches done and their number. Raises InputError for an input that cannot be replayed and InternalError
+    when the run cannot be trusted.
     """
     path = far_path(far, config)
+    placement = placement or RoundRobin()
     plan = make_plan(
         (trace for file in files for trace in file.traces),
         program=program,
         layout=layout,
         ring=ring_size(config),
-        memory_atoms=config.memory.organisation.atoms,
+        memory_atoms=config.memory.atoms,
         contexts=config.walker.contexts,
         concurrent=concurrent,
+        channels=config.memory.channels,
+        placement=placement,
     )
     with open_machine(config, announce) as machine:
         near, away = (
@@ -218,6 +244,10 @@ def compare(
         config=config,
         refresh=effective_mode(config.memory.timing, refresh),
         concurrent=concurrent,
+        placement=placement.name,
+        trees=np.bincount(
+            [planned.channel for planned in plan.traces], minlength=config.memory.channels
+        ).tolist(),
         far_path=path,
         files=_verdicts(plan, files, near.run, away.run),
         near=near,
@@ -261,16 +291,22 @@ def _run_place(
             access_batch=logs.access_batch,
             commands=logs.commands,
             timing=memory.timing,
-            address_map=AddressMap(memory),
+            stack=StackMap(memory),
         )
     except ValueError as error:
         raise InternalError(f"{name}: {error}") from None
-    report = check_commands(
-        logs.commands,
-        memory.timing,
-        memory.organisation,
-        refresh_windows=[] if refresh is RefreshMode.NONE else logs.windows.tolist(),
-    )
+    windows = [] if refresh is RefreshMode.NONE else logs.windows.tolist()
+    channels = [
+        ChannelFigures(
+            rows=rows,
+            violations=Counter(
+                check_commands(
+                    commands, memory.timing, memory.organisation, refresh_windows=windows
+                ).by_rule()
+            ),
+        )
+        for rows, commands in zip(ledger.channel_rows, logs.commands, strict=True)
+    ]
     bound = ledger.bound_cycles
     return PlaceFigures(
         walk=statistics(run.walk_cycles),
@@ -278,7 +314,7 @@ def _run_place(
         loop=statistics(ledger.loops.cycles),
         bound_mean=float(bound.mean()) if len(bound) else None,
         ledger=ledger,
-        violations=Counter(report.by_rule()),
+        channels=channels,
         errors=machine.driver.memory_errors() if config.controller.ecc else None,
         replay_cycles=int(run.batch_cycles.sum()),
         run=run,

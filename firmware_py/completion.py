@@ -18,6 +18,7 @@ COMPLETION = np.dtype(
         ("kind", "u1"),
         ("status", "u1"),
         ("place", "u1"),
+        ("channel", "u1"),
         ("code", "u1"),
         ("hops", "<u4"),
         ("walk_cycles", "<u4"),
@@ -35,8 +36,9 @@ def parse(atoms: NDArray[np.uint32]) -> Records:
     """The records in `atoms` (uint32, [n, 8]).
 
     tag: index in the batch of the WALK's atom. kind: 0 the walk is over, 1 one yielded result. status:
-    `WalkStatus`. place: 0 near, 1 far. hops: records read so far. walk_cycles: launch leaves the Sequencer
-    to verdict arrives there. walker_cycles: within the walker. registers: r0..r2.
+    `WalkStatus`. place: 0 near, 1 far. channel: of a near walk; 0 of a far one. hops: records read so far.
+    walk_cycles: launch leaves the Sequencer to verdict arrives there. walker_cycles: within the walker.
+    registers: r0..r2.
     """
     if atoms.ndim != 2 or atoms.shape[1] != 8:
         raise ValueError(f"completion atoms have the shape {atoms.shape}: expected [n, 8]")
@@ -47,6 +49,7 @@ def parse(atoms: NDArray[np.uint32]) -> Records:
     records["kind"] = w0 >> 22 & 1
     records["status"] = w0 >> 23 & 0xF
     records["place"] = w0 >> 27 & 1
+    records["channel"] = w0 >> 28
     records["hops"] = w1 & 0xFFFFFF
     records["code"] = w1 >> 24
     records["walk_cycles"] = atoms[:, 2]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hdl.layouts import ATOM_CHECK_WIDTH, ATOM_WIDTH, RefreshMode
+from hdl.layouts import ATOM_CHECK_WIDTH, ATOM_WIDTH, CONTEXT_WIDTH, RefreshMode
 from hdl.memory.injector import LANE_WIDTH, LANES
 from hdl.registers import (
     ID_VALUE,
@@ -73,6 +73,7 @@ class Accelerator:
         self.clock_ns = self.read_register("CLOCK_PS") / 1000
         self.contexts = self.read_register("CONTEXTS")
         self.memory_atoms = self.read_register("MEMORY_ATOMS")
+        self.channels = self.read_register("CHANNELS")
         self.scratchpad_atoms = self.read_register("SCRATCHPAD_ATOMS")
         self.completion_atoms = self.scratchpad_atoms // 4
         self.command_atoms = self.scratchpad_atoms - self.completion_atoms
@@ -96,7 +97,7 @@ class Accelerator:
     # -- Settings --
 
     def load_program(self, words: Sequence[int], *, first: int = 0) -> None:
-        """Writes 128-bit instructions to both walkers' program memory from index `first`."""
+        """Writes 128-bit instructions to all walkers' program memory from index `first`."""
         if not 0 <= first <= first + len(words) <= 64:
             raise ValueError(f"instructions {first} to {first + len(words) - 1}: expected within 0 to 63")
         for index, word in enumerate(words, start=first):
@@ -107,18 +108,27 @@ class Accelerator:
                 self.write_register(f"PROGRAM_WORD{part}", word >> 32 * part & 0xFFFFFFFF)
 
     def configure_context(
-        self, context: int, *, base: int, limit: int, writable: bool, budget: int = (1 << 24) - 1
+        self,
+        context: int,
+        *,
+        base: int,
+        limit: int,
+        writable: bool,
+        budget: int = (1 << 24) - 1,
+        channel: int = 0,
     ) -> None:
-        """Sets what walks in `context` may do, in both walkers.
+        """Sets what walks in `context` may do, in the far walker and in the near walker of `channel`.
 
         Their window is the atoms base <= address < limit, `writable` permits stores, and a walk ends after
         `budget` steps.
         """
         if not 0 <= context < self.contexts:
             raise ValueError(f"context is {context}: expected 0 to {self.contexts - 1}")
+        if not 0 <= channel < self.channels:
+            raise ValueError(f"channel is {channel}: expected 0 to {self.channels - 1}")
         if not 0 <= budget < 1 << 24:
             raise ValueError(f"budget is {budget}: expected 24 bits")
-        self.write_register("CONTEXT_INDEX", context)
+        self.write_register("CONTEXT_INDEX", context | channel << CONTEXT_WIDTH)
         self.write_register("CONTEXT_BASE", base)
         self.write_register("CONTEXT_LIMIT", limit)
         self.write_register("CONTEXT_WRITE", int(writable))
@@ -182,7 +192,7 @@ class Accelerator:
             )
 
     def _window(self, address: int, count: int) -> list[tuple[int, int, int, int]]:
-        """The pages of an access: offset in it, page, byte address in the window, atoms."""
+        """The pages of an access: offset in it, number of the page, byte address in the window, atoms."""
         self._require_memory(address, count)
         parts = []
         offset = 0
@@ -190,7 +200,7 @@ class Accelerator:
             byte = (address + offset) * _ATOM_BYTES
             within = byte % MEMORY_WINDOW_BYTES
             part = min(count - offset, (MEMORY_WINDOW_BYTES - within) // _ATOM_BYTES)
-            parts.append((offset, byte - within, MEMORY_WINDOW + within, part))
+            parts.append((offset, byte // MEMORY_WINDOW_BYTES, MEMORY_WINDOW + within, part))
             offset += part
         return parts
 
@@ -236,8 +246,20 @@ class Accelerator:
         """Zeroes the cycle counter and the event counters."""
         self.write_register("RESET_COUNTERS", 1)
 
+    def count_channels(self, channels: Iterable[int]) -> None:
+        """Which channels' events the counters count from now on; all at first. Violations always count."""
+        mask = 0
+        for channel in channels:
+            if not 0 <= channel < self.channels:
+                raise ValueError(f"channel is {channel}: expected 0 to {self.channels - 1}")
+            mask |= 1 << channel
+        self.write_register("COUNTED_CHANNELS", mask)
+
     def counters(self) -> dict[str, int]:
-        """The event counters by register name in lower case, and `cycles` inside batches."""
+        """The event counters by register name in lower case, and `cycles` inside batches.
+
+        They count the events of all channels, or of those that `count_channels` chose.
+        """
         names = [name for name in REGISTER_BY_NAME if name.startswith("COUNT_")]
         counts = {name.removeprefix("COUNT_").lower(): self.read_register(name) for name in names}
         counts["cycles"] = self.read_register("CYCLES_LOW") | self.read_register("CYCLES_HIGH") << 32

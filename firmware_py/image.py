@@ -85,11 +85,13 @@ def layout_named(name: str) -> Layout:
 
 
 class AddressSpace:
-    """Address ranges of a memory of `atoms` atoms, given out one after another and used again when free."""
+    """Ranges of the `atoms` addresses from `first` on, given out one after another, again when free."""
 
-    def __init__(self, *, atoms: int) -> None:
+    def __init__(self, *, atoms: int, first: int = 0) -> None:
         self._atoms = atoms
-        self._cursor = 1
+        self._first = max(first, 1)
+        self._limit = first + atoms
+        self._cursor = self._first
         self._live: dict[int, int] = {}
 
     def allocate(self, count: int) -> int:
@@ -97,7 +99,7 @@ class AddressSpace:
 
         Raises MemoryFull when no free range is that long.
         """
-        for start in (self._cursor, 1):
+        for start in (self._cursor, self._first):
             base = self._first_fit(start, count)
             if base is not None:
                 self._live[base] = count
@@ -105,7 +107,7 @@ class AddressSpace:
                 return base
         in_use = sum(self._live.values())
         raise MemoryFull(
-            f"needs {count} atoms of memory: expected at most {self._atoms - 1 - in_use} "
+            f"needs {count} atoms of memory: expected at most {self._limit - self._first - in_use} "
             f"(memory of {self._atoms} atoms, {in_use} in use)"
         )
 
@@ -121,7 +123,7 @@ class AddressSpace:
             if base + count <= live:
                 break
             base = live + length
-        return base if base + count <= self._atoms else None
+        return base if base + count <= self._limit else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,14 +5,16 @@ Every array function here is vectorised: a run has millions of hops.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hdl.layouts import HopEvent, RowClass, RowOp, Source
+from hdl.layouts import CONTEXT_WIDTH, HopEvent, RowClass, RowOp, Source
 from hdl.memory.address import AddressMap, Place
+from hdl.memory.stack import StackMap
 from hdl.memory.timing import TimingPreset
 from sim.model.bounds import dependent_bound
 from sim.model.command_checker import COLUMN_BUS, ROW_BUS
@@ -96,6 +98,7 @@ class Loops:
     address: NDArray[np.int64]
     """The record."""
     context: NDArray[np.int64]
+    """The context; of a near walker with the channel above it, from bit 6 on."""
     batch: NDArray[np.int64]
     walk: NDArray[np.int64]
     """A number for each walk, from 0."""
@@ -148,9 +151,14 @@ class RowShares:
     closed: int
     conflict: int
 
+    @property
+    def reads(self) -> int:
+        """All of them."""
+        return self.hit + self.closed + self.conflict
+
     def as_dict(self) -> dict[str, float | None]:
         """The shares, 0 to 1; None when there was no read."""
-        total = self.hit + self.closed + self.conflict
+        total = self.reads
         return {
             name: getattr(self, name) / total if total else None for name in ("hit", "closed", "conflict")
         }
@@ -167,7 +175,7 @@ def row_shares(row_class: ArrayLike) -> RowShares:
 
 
 def access_addresses(accesses: Log, commands: Log, address_map: AddressMap) -> NDArray[np.int64]:
-    """The atom address of every row of an access log, from the bus commands of the same run.
+    """The atom address of every row of a channel's access log, from the bus commands of the same run.
 
     Both logs are in order of cycles (`sim.compiled`). An access has the cycle of its column command; its row
     is the one that its bank's last ACT opened. Raises ValueError when one has no such command.
@@ -221,6 +229,8 @@ class Ledger:
     bound_cycles: NDArray[np.int64]
     """Of every loop: the least cycles that the timing table allows for its read."""
     rows: RowShares
+    channel_rows: Sequence[RowShares]
+    """The same by channel."""
 
     @property
     def ratio_to_bound(self) -> float | None:
@@ -235,43 +245,70 @@ def make_ledger(
     hop_batch: NDArray[np.int64],
     accesses: Log,
     access_batch: NDArray[np.int64],
-    commands: Log,
+    commands: Sequence[Log],
     timing: TimingPreset,
-    address_map: AddressMap,
+    stack: StackMap,
 ) -> Ledger:
-    """The ledger of the walker in `place` (0 near, 1 far) from the logs of a run (`sim.compiled`).
+    """The ledger of the walkers in `place` (0 near, 1 far) from the logs of a run (`sim.compiled`).
 
-    `hop_batch` and `access_batch` number the batch of every row. The bound of a read follows from the rows
-    that the accesses before it opened, all requesters' included, on an open-page memory; rows are closed at
-    the start of a batch, and that of a bank when it is refreshed. Raises ValueError when the logs do not
-    belong together.
+    `hop_batch` and `access_batch` number the batch of every row; `commands` are by channel. The bound of a
+    read follows from the rows that the accesses before it opened, all requesters' included, on an open-page
+    memory; rows are closed at the start of a batch, and that of a bank when it is refreshed. Raises
+    ValueError when the logs do not belong together.
     """
     mine = hops["place"] == place
     found = loops(
         batch=hop_batch[mine],
-        **{name: hops[name][mine] for name in ("cycle", "context", "event", "address")},
+        context=_context(hops[mine], place),
+        **{name: hops[name][mine] for name in ("cycle", "event", "address")},
     )
     walker = (Source.NEAR_WALKER.value, Source.FAR_WALKER.value)[place]
     read = np.flatnonzero((accesses["source"] == walker) & (accesses["write"] == 0))
     # In one context reads are served in the order in which they were asked for, so the two logs pair up.
-    read = read[np.lexsort((accesses["cycle"][read], accesses["context"][read], access_batch[read]))]
-    addresses = access_addresses(accesses, commands, address_map)
+    context = _context(accesses[read], place)
+    read = read[np.lexsort((accesses["cycle"][read], context, access_batch[read]))]
+    channel = accesses["channel"].astype(np.int64)
+    addresses = np.zeros(len(accesses), dtype=np.int64)
+    for number, log in enumerate(commands):
+        here = channel == number
+        addresses[here] = stack.first(number) + access_addresses(accesses[here], log, stack.channel_map)
     if len(read) != len(found.address) or np.any(addresses[read] != found.address):
         raise ValueError(
             f"access log: {len(read)} reads of the walker: expected the {len(found.address)} of its hop log, "
             "address by address"
         )
-    walk_ids = -1 - np.arange(len(accesses), dtype=np.int64)  # every other access is a chain of its own
-    walk_ids[read] = found.walk
-    bound = dependent_bound(
-        addresses,
-        access_batch,
-        timing,
-        address_map,
-        walk_ids=walk_ids,
-        refreshed=_refreshed(address_map.decode(addresses), accesses["cycle"].astype(np.int64), commands),
+    chains = -1 - np.arange(len(accesses), dtype=np.int64)  # every other access is a chain of its own
+    # A walk is one chain while it stays in a channel: elsewhere no bank of the read before holds it up.
+    moved = (np.diff(found.walk, prepend=-1) != 0) | (np.diff(channel[read], prepend=-1) != 0)
+    chains[read] = np.cumsum(moved)
+    bound = np.zeros(len(accesses), dtype=np.int64)
+    for number, log in enumerate(commands):
+        here = np.flatnonzero(channel == number)
+        local = stack.local(addresses[here])
+        cycle = accesses["cycle"][here].astype(np.int64)
+        bound[here] = dependent_bound(
+            local,
+            access_batch[here],
+            timing,
+            stack.channel_map,
+            walk_ids=chains[here],
+            refreshed=_refreshed(stack.channel_map.decode(local), cycle, log),
+        )
+    return Ledger(
+        loops=found,
+        bound_cycles=bound[read],
+        rows=row_shares(accesses["row_class"][read]),
+        channel_rows=[
+            row_shares(accesses["row_class"][read[channel[read] == number]])
+            for number in range(len(commands))
+        ],
     )
-    return Ledger(loops=found, bound_cycles=bound[read], rows=row_shares(accesses["row_class"][read]))
+
+
+def _context(log: Log, place: int) -> NDArray[np.int64]:
+    """A number for each context of the walkers in `place`: near ones are told apart by their channel."""
+    context = log["context"].astype(np.int64)
+    return context if place else log["channel"].astype(np.int64) << CONTEXT_WIDTH | context
 
 
 def _refreshed(place: Place, cycle: NDArray[np.int64], commands: Log) -> NDArray[np.int64]:

@@ -24,7 +24,8 @@ from .assembler import Image
 from .batches import Batch, BatchBuilder, RingSize, WalkCommand, Window
 from .control import Control, build_control, control_batches
 from .errors import InputError
-from .image import AddressSpace, Layout, TreeImage
+from .image import AddressSpace, Layout, MemoryFull, TreeImage
+from .placement import Placement, RoundRobin
 from .search import Search, Unasked
 from .walks import Answer, Check, Question
 
@@ -53,6 +54,8 @@ class PlannedTrace:
     nodes: int
     addresses: NDArray[np.int64]
     """Where its nodes lie, by id."""
+    channel: int
+    """The channel that they lie in."""
     unasked: tuple[Unasked, ...]
     """Events that ask for an answer but start no walk."""
 
@@ -62,6 +65,7 @@ class Plan:
     """A replay, worked out: batches and, by number, what every walk must answer."""
 
     concurrent: int
+    channels: int
     batches: Sequence[Batch]
     walks: Sequence[PlannedWalk]
     traces: Sequence[PlannedTrace]
@@ -87,14 +91,20 @@ def make_plan(
     memory_atoms: int,
     contexts: int,
     concurrent: int = 1,
+    channels: int = 1,
+    placement: Placement | None = None,
 ) -> Plan:
-    """The plan of a replay.
+    """The plan of a replay on a stack of `memory_atoms` in `channels`, trees placed by `placement`.
+
+    Every search has a context number of its own, so that the plan is the same for the far walker, which has
+    one set of contexts. The default placement is `RoundRobin`.
 
     Raises InputError naming file, trace and event for a tree that does not fit in the memory, a value that
     a record cannot hold and a list longer than the completion ring; and for `concurrent` out of range.
     """
     require_concurrent(concurrent, contexts=contexts)
-    return _Planner(program, layout, ring, memory_atoms, concurrent).plan(iter(traces))
+    space = _Space(memory_atoms, channels, placement or RoundRobin())
+    return _Planner(program, layout, ring, memory_atoms, concurrent, space).plan(iter(traces))
 
 
 @dataclass
@@ -102,6 +112,7 @@ class _Slot:
     """One of the searches that are replayed at a time; its number is its context."""
 
     context: int
+    channel: int
     number: int
     trace: Trace
     search: Search
@@ -109,19 +120,61 @@ class _Slot:
     @property
     def window(self) -> Window:
         image = self.search.image
-        return Window(context=self.context, base=image.base, limit=image.limit, writable=True)
+        return Window(
+            context=self.context, channel=self.channel, base=image.base, limit=image.limit, writable=True
+        )
+
+
+class _Space:
+    """The free memory of every channel, and how many searches are in progress in each."""
+
+    def __init__(self, atoms: int, channels: int, placement: Placement) -> None:
+        size = atoms // channels
+        self._spaces = [AddressSpace(atoms=size, first=channel * size) for channel in range(channels)]
+        self._placement = placement
+        self._placed = 0
+        self._searches = [0] * channels
+
+    @property
+    def channels(self) -> int:
+        return len(self._spaces)
+
+    def allocate(self, count: int) -> tuple[int, int]:
+        """A channel and the first of `count` free atoms in it. Raises MemoryFull when no channel has them."""
+        refused: MemoryFull | None = None
+        for channel in self._placement.order(number=self._placed, searches=self._searches):
+            try:
+                base = self._spaces[channel].allocate(count)
+            except MemoryFull as error:
+                refused = refused or error
+                continue
+            self._placed += 1
+            self._searches[channel] += 1
+            return channel, base
+        assert refused is not None
+        raise refused
+
+    def release(self, channel: int, base: int) -> None:
+        self._spaces[channel].release(base)
+        self._searches[channel] -= 1
 
 
 class _Planner:
     def __init__(
-        self, program: Image, layout: Layout, ring: RingSize, memory_atoms: int, concurrent: int
+        self,
+        program: Image,
+        layout: Layout,
+        ring: RingSize,
+        memory_atoms: int,
+        concurrent: int,
+        space: _Space,
     ) -> None:
         self._program = program
         self._layout = layout
         self._ring = ring
         self._memory_atoms = memory_atoms
         self._concurrent = concurrent
-        self._space = AddressSpace(atoms=memory_atoms)
+        self._space = space
         self._builder = BatchBuilder(ring)
         self._walks: list[PlannedWalk] = []
         self._traces: list[PlannedTrace] = []
@@ -147,6 +200,7 @@ class _Planner:
             free.sort()
         return Plan(
             concurrent=self._concurrent,
+            channels=self._space.channels,
             batches=self._builder.finish(),
             walks=self._walks,
             traces=self._traces,
@@ -162,7 +216,8 @@ class _Planner:
         search = Search(trace.events, layout=self._layout)
         image = search.image
         try:
-            image.move_to(self._space.allocate(image.size))
+            channel, base = self._space.allocate(image.size)
+            image.move_to(base)
         except InputError as error:
             raise InputError(f"{trace.file}: trace {trace.name}: {error}") from None
         for base, old in list(self._images.items()):
@@ -170,14 +225,16 @@ class _Planner:
                 del self._images[base]
         self._images[image.base] = image
         self._traces.append(
-            PlannedTrace(trace=trace, nodes=search.nodes, addresses=image.addresses, unasked=())
+            PlannedTrace(
+                trace=trace, nodes=search.nodes, addresses=image.addresses, channel=channel, unasked=()
+            )
         )
-        slot = _Slot(context=context, number=number, trace=trace, search=search)
+        slot = _Slot(context=context, channel=channel, number=number, trace=trace, search=search)
         self._builder.window(slot.window)
         return slot
 
     def _close(self, slot: _Slot) -> None:
-        self._space.release(slot.search.image.base)
+        self._space.release(slot.channel, slot.search.image.base)
         planned = self._traces[slot.number]
         self._traces[slot.number] = replace(planned, unasked=tuple(slot.search.unasked))
 

@@ -43,7 +43,14 @@ class Driver(Protocol):
     def load_program(self, words: Sequence[int], *, first: int = 0) -> None: ...
 
     def configure_context(
-        self, context: int, *, base: int, limit: int, writable: bool, budget: int = BUDGET_MAX
+        self,
+        context: int,
+        *,
+        base: int,
+        limit: int,
+        writable: bool,
+        budget: int = BUDGET_MAX,
+        channel: int = 0,
     ) -> None: ...
 
     def run_batch(self, command_atoms: Atoms) -> Completions: ...
@@ -56,7 +63,7 @@ class Monitor(Protocol):
 
     def accesses(self) -> NDArray[np.void]: ...
 
-    def commands(self) -> NDArray[np.void]: ...
+    def commands(self, channel: int = 0) -> NDArray[np.void]: ...
 
     def batch_windows(self) -> NDArray[np.void]: ...
 
@@ -73,8 +80,8 @@ class Logs:
     hop_batch: NDArray[np.int64]
     accesses: NDArray[np.void]
     access_batch: NDArray[np.int64]
-    commands: NDArray[np.void]
-    """Every command of the run, the control's included."""
+    commands: list[NDArray[np.void]]
+    """Every command of the run by channel, the control's included."""
     windows: NDArray[np.void]
     """The cycles of every batch of the run, likewise, as BATCH_RECORD."""
 
@@ -119,14 +126,15 @@ def run_plan(
     batch_cycles = np.zeros(len(plan.batches), dtype=np.int64)
     hops: list[NDArray[np.void]] = []
     accesses: list[NDArray[np.void]] = []
-    commands: list[NDArray[np.void]] = []
+    commands: list[list[NDArray[np.void]]] = [[] for _ in range(plan.channels)]
     windows: list[NDArray[np.void]] = []
     for index, batch in enumerate(plan.batches):
         done = _run_batch(batch, place=place, driver=driver)
         batch_cycles[index] = done.cycles
         hops.append(monitor.hops())
         accesses.append(monitor.accesses())
-        commands.append(monitor.commands())
+        for channel, parts in enumerate(commands):
+            parts.append(monitor.commands(channel))
         windows.append(monitor.batch_windows())
         monitor.clear_logs()
         for number, (answer, cycles) in _answers(batch, done).items():
@@ -160,7 +168,9 @@ def run_plan(
             hop_batch=_numbers(hops),
             accesses=np.concatenate(accesses),
             access_batch=_numbers(accesses),
-            commands=np.concatenate([*commands, monitor.commands()]),
+            commands=[
+                np.concatenate([*parts, monitor.commands(channel)]) for channel, parts in enumerate(commands)
+            ],
             windows=np.concatenate([*windows, monitor.batch_windows()]),
         ),
     )
@@ -174,7 +184,12 @@ def _numbers(parts: Sequence[NDArray[np.void]]) -> NDArray[np.int64]:
 def _run_batch(batch: Batch, *, place: int, driver: Driver) -> Completions:
     for window in batch.windows:
         driver.configure_context(
-            window.context, base=window.base, limit=window.limit, writable=window.writable, budget=BUDGET_MAX
+            window.context,
+            base=window.base,
+            limit=window.limit,
+            writable=window.writable,
+            budget=BUDGET_MAX,
+            channel=window.channel,
         )
     return driver.run_batch(batch.in_place(place))
 

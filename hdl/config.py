@@ -214,6 +214,16 @@ class MemoryConfig:
         base = self.timing.organisation
         return dataclasses.replace(base, rows=self.rows or base.rows, columns=self.columns or base.columns)
 
+    @property
+    def atoms(self) -> int:
+        """Capacity of the stack in 32-byte atoms, all channels together."""
+        return self.channels * self.organisation.atoms
+
+    @property
+    def peak_bandwidth(self) -> float:
+        """Of the stack, in GB/s: every data bus of every channel busy in every cycle."""
+        return self.channels * self.timing.peak_bandwidth
+
 
 @dataclass(frozen=True, kw_only=True)
 class DesignConfig:
@@ -261,6 +271,15 @@ CONFIGS: dict[str, DesignConfig] = {
             bank_queue=2, write_buffer=4, drain_high=3, drain_low=1, response_slots=8
         ),
         memory=MemoryConfig(rows=2, columns=8),
+    ),
+    "stack": DesignConfig(
+        walker=WalkerConfig(contexts=4),
+        link=LinkConfig(walk_credits=8, bulk_credits=8),
+        scratchpad=ScratchpadConfig(banks=2, bank_bytes=2048),
+        controller=ControllerConfig(
+            bank_queue=2, write_buffer=4, drain_high=3, drain_low=1, response_slots=8
+        ),
+        memory=MemoryConfig(channels=2, rows=2, columns=8),
     ),
     "simulation": DesignConfig(memory=MemoryConfig(storage="dpi")),
     "testbench": DesignConfig(memory=MemoryConfig(storage="dpi"), checker=True),

@@ -1,6 +1,6 @@
 """The event counters: what the memory did inside batches, for the COUNT_ registers."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Cat, Module, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,48 +12,70 @@ __all__ = ["EventCounters"]
 class EventCounters(wiring.Component):
     """Counts accesses by kind and row class, refresh commands and violations; all 32 bits, wrapping.
 
+    Each counts the events of all enabled channels together.
+
+    Parameters
+    ----------
+    channels : int
+        How many are listened to.
+
     Members
     -------
     active : In(1)
         A batch executes: only then anything but violations counts.
     clear : In(1)
-    access : In(AccessMonitor, as outputs of the controller)
-    row_op : In(RowOp)
-    violation : In(1)
+    enabled : In(channels)
+        The channels whose events count; violations count in all of them.
+    access : In(AccessMonitor, as outputs of the controller), row_op : In(RowOp), violation : In(1)
+        `channels` times.
     cycles : Out(64), and one Out(32) for each COUNT_ register
     """
 
-    active: In(1)
-    clear: In(1)
-    access: In(AccessMonitor())
-    row_op: In(RowOp)
-    violation: In(1)
-    cycles: Out(64)
-    reads: Out(32)
-    writes: Out(32)
-    row_hits: Out(32)
-    row_closed: Out(32)
-    row_conflicts: Out(32)
-    refreshes: Out(32)
-    violations: Out(32)
+    def __init__(self, *, channels: int) -> None:
+        super().__init__(
+            {
+                "active": In(1),
+                "clear": In(1),
+                "enabled": In(channels),
+                "access": In(AccessMonitor()).array(channels),
+                "row_op": In(RowOp).array(channels),
+                "violation": In(1).array(channels),
+                "cycles": Out(64),
+                "reads": Out(32),
+                "writes": Out(32),
+                "row_hits": Out(32),
+                "row_closed": Out(32),
+                "row_conflicts": Out(32),
+                "refreshes": Out(32),
+                "violations": Out(32),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        accessed = self.access.row_class != RowClass.NONE
-        for counter, event in (
-            (self.reads, accessed & ~self.access.write),
-            (self.writes, accessed & self.access.write),
-            (self.row_hits, self.access.row_class == RowClass.HIT),
-            (self.row_closed, self.access.row_class == RowClass.CLOSED),
-            (self.row_conflicts, self.access.row_class == RowClass.CONFLICT),
-            (self.refreshes, (self.row_op == RowOp.REFRESH_ALL) | (self.row_op == RowOp.REFRESH_BANK)),
+
+        def accessed(access: wiring.PureInterface) -> Value:
+            return access.row_class != RowClass.NONE
+
+        for counter, events in (
+            (self.reads, [accessed(access) & ~access.write for access in self.access]),
+            (self.writes, [accessed(access) & access.write for access in self.access]),
+            (self.row_hits, [access.row_class == RowClass.HIT for access in self.access]),
+            (self.row_closed, [access.row_class == RowClass.CLOSED for access in self.access]),
+            (self.row_conflicts, [access.row_class == RowClass.CONFLICT for access in self.access]),
+            (
+                self.refreshes,
+                [(op == RowOp.REFRESH_ALL) | (op == RowOp.REFRESH_BANK) for op in self.row_op],
+            ),
         ):
-            with m.If(self.active & event):
-                m.d.sync += counter.eq(counter + 1)
+            counted = Cat(events) & self.enabled
+            with m.If(self.active & counted.any()):
+                m.d.sync += counter.eq(counter + sum(counted))
         with m.If(self.active):
             m.d.sync += self.cycles.eq(self.cycles + 1)
-        with m.If(self.violation):
-            m.d.sync += self.violations.eq(self.violations + 1)
+        violated = Cat(self.violation)
+        with m.If(violated.any()):
+            m.d.sync += self.violations.eq(self.violations + sum(violated))
         with m.If(self.clear):
             m.d.sync += [
                 counter.eq(0)

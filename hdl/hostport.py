@@ -7,6 +7,9 @@ from amaranth.lib.wiring import In, Out
 from .config import DesignConfig
 from .fabric.axi import AxiLite, AxiLiteSubordinate
 from .layouts import (
+    ADDRESS_WIDTH,
+    CHANNEL_WIDTH,
+    CONTEXT_WIDTH,
     ContextWrite,
     FaultInjection,
     MemoryPort,
@@ -28,6 +31,8 @@ __all__ = ["HostPort", "HostSettings"]
 
 #: Bits of a byte address inside either window: 256 KiB.
 _WINDOW_BITS = 18
+#: Bits of the number of a page of memory: all that an atom address holds.
+_PAGE_BITS = ADDRESS_WIDTH - (_WINDOW_BITS - 5)
 
 
 class HostSettings(wiring.Signature):
@@ -39,10 +44,14 @@ class HostSettings(wiring.Signature):
         For the link.
     refresh : Out(RefreshMode)
     program_write : Out(ProgramWrite), context_write : Out(ContextWrite)
-        To both walkers.
+        To all walkers.
+    context_channel : Out(4)
+        The channel whose near walker takes `context_write`.
     clear_counters : Out(1)
+    counted_channels : Out(16)
+        The channels whose events count.
     fault : Out(FaultInjection())
-        To the memory device; only with `ecc`.
+        To the memory devices; only with `ecc`.
     """
 
     def __init__(self, *, ecc: bool = False) -> None:
@@ -53,7 +62,9 @@ class HostSettings(wiring.Signature):
             "refresh": Out(RefreshMode, init=RefreshMode.ALL_BANK),
             "program_write": Out(ProgramWrite()),
             "context_write": Out(ContextWrite()),
+            "context_channel": Out(CHANNEL_WIDTH),
             "clear_counters": Out(1),
+            "counted_channels": Out(1 << CHANNEL_WIDTH, init=REGISTER_BY_NAME["COUNTED_CHANNELS"].reset),
         }
         if ecc:
             members["fault"] = Out(FaultInjection())
@@ -112,18 +123,19 @@ class HostPort(wiring.Component):
         interrupt_enable = Signal()
         program_index = Signal(6)
         program_low = Signal(96)
-        context_index = Signal(6)
+        context_index = Signal(CONTEXT_WIDTH + CHANNEL_WIDTH)
         context_base = Signal(32)
         context_limit = Signal(32)
         context_writable = Signal()
-        memory_page = Signal(14)
+        memory_page = Signal(_PAGE_BITS)
 
         values = {
             "CONFIG_HASH": config.hash,
             "CLOCK_PS": round(config.memory.timing.clock_ns * 1000),
             "CONTEXTS": config.walker.contexts,
             "SCRATCHPAD_ATOMS": config.scratchpad.atoms,
-            "MEMORY_ATOMS": config.memory.organisation.atoms,
+            "MEMORY_ATOMS": config.memory.atoms,
+            "CHANNELS": config.memory.channels,
             "STATUS": Cat(batch.busy, done, batch.error),
             "INTERRUPT_ENABLE": interrupt_enable,
             "INTERRUPT_PENDING": done,
@@ -147,7 +159,8 @@ class HostPort(wiring.Component):
             "CONTEXT_BASE": context_base,
             "CONTEXT_LIMIT": context_limit,
             "CONTEXT_WRITE": context_writable,
-            "MEMORY_PAGE": memory_page << _WINDOW_BITS,
+            "MEMORY_PAGE": memory_page,
+            "COUNTED_CHANNELS": settings.counted_channels,
         } | {name: getattr(self, name.lower()) for name in self._COUNTS}
         if config.controller.ecc:
             values |= {
@@ -211,6 +224,8 @@ class HostPort(wiring.Component):
             ("CONTEXT_BASE", context_base),
             ("CONTEXT_LIMIT", context_limit),
             ("CONTEXT_WRITE", context_writable),
+            ("MEMORY_PAGE", memory_page),
+            ("COUNTED_CHANNELS", settings.counted_channels),
         ):
             with m.If(written(name)):
                 m.d.sync += target.eq(data)
@@ -225,8 +240,6 @@ class HostPort(wiring.Component):
                 Cat(fault.arm, fault.sticky).eq(data),
                 fault.set_armed.eq(written("INJECT_CONTROL")),
             ]
-        with m.If(written("MEMORY_PAGE")):
-            m.d.sync += memory_page.eq(data[_WINDOW_BITS:])
         m.d.comb += [
             batch.start.eq(written("START") & data[0]),
             settings.clear_counters.eq(written("RESET_COUNTERS") & data[0]),
@@ -234,7 +247,8 @@ class HostPort(wiring.Component):
             settings.program_write.index.eq(program_index),
             settings.program_write.word.eq(Cat(program_low, data)),
             settings.context_write.enable.eq(written("CONTEXT_BUDGET")),
-            settings.context_write.index.eq(context_index),
+            settings.context_write.index.eq(context_index[:CONTEXT_WIDTH]),
+            settings.context_channel.eq(context_index[CONTEXT_WIDTH:]),
             settings.context_write.base.eq(context_base),
             settings.context_write.limit.eq(context_limit),
             settings.context_write.writable.eq(context_writable),

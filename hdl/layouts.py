@@ -11,6 +11,7 @@ __all__ = [
     "ATOM_BYTES",
     "ATOM_CHECK_WIDTH",
     "ATOM_WIDTH",
+    "CHANNEL_WIDTH",
     "CONTEXT_WIDTH",
     "AccessMonitor",
     "ColumnBus",
@@ -50,6 +51,8 @@ ATOM_CHECK_WIDTH = ATOM_WIDTH // 8
 ADDRESS_WIDTH = 32
 #: Bits of a context number: a walker has at most 64 contexts.
 CONTEXT_WIDTH = 6
+#: Bits of a channel number: a stack has at most 16 channels.
+CHANNEL_WIDTH = 4
 
 
 class Source(enum.Enum, shape=3):
@@ -309,6 +312,8 @@ class Verdict(data.Struct):
     """A walk's end, or one yielded result."""
 
     context: CONTEXT_WIDTH
+    channel: CHANNEL_WIDTH
+    """The memory channel whose near walker it comes from; 0 from the far walker."""
     tag: 16
     kind: VerdictKind
     status: WalkStatus

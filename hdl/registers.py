@@ -33,7 +33,7 @@ MEMORY_WINDOW_BYTES = 0x40000
 #: "CLEW" in ASCII, first letter in the highest byte.
 ID_VALUE = 0x434C4557
 #: Interface version: major 16, minor 16.
-VERSION_VALUE = 0x00010000
+VERSION_VALUE = 0x00020000
 
 
 class CommandOp:
@@ -43,7 +43,8 @@ class CommandOp:
     WALK = 1
     """w0: op 4, place 1 (bit 4: 0 near, 1 far), reserved 1, entry 6 (bits 11:6), context 6 (bits 17:12;
     the low bits are the context), w0 bits 31:18 reserved. The tag is the low 16 bits of the command's
-    index in the ring. w1: start address. w2..w7: r0..r5. Waits until the context is free."""
+    index in the ring. w1: start address; a near walk runs beside the channel that it lies in. w2..w7:
+    r0..r5. Waits until the context is free, in that channel's near walker or in the far one."""
     WRITE = 2
     """w0: op 4, count - 1 in bits 15:4. w1: first atom address. w2: byte mask of every atom. `count`
     data atoms follow in the ring and are written to consecutive addresses over the bulk channel."""
@@ -90,7 +91,8 @@ REGISTERS: tuple[Register, ...] = _registers(
     ("CLOCK_PS", "ro", "tCK in picoseconds, from the memory preset.", 0),
     ("CONTEXTS", "ro", "Contexts of each walker.", 0),
     ("SCRATCHPAD_ATOMS", "ro", "Size of the scratchpad in 32-byte atoms.", 0),
-    ("MEMORY_ATOMS", "ro", "Size of the memory in 32-byte atoms.", 0),
+    ("MEMORY_ATOMS", "ro", "Size of the memory in 32-byte atoms, all channels together.", 0),
+    ("CHANNELS", "ro", "Channels of the memory; the top bits of an atom address choose one.", 0),
     (
         "START",
         "wo",
@@ -123,14 +125,26 @@ REGISTERS: tuple[Register, ...] = _registers(
     ("PROGRAM_WORD0", "rw", "Bits 31:0 of the instruction.", 0),
     ("PROGRAM_WORD1", "rw", "Bits 63:32.", 0),
     ("PROGRAM_WORD2", "rw", "Bits 95:64.", 0),
-    ("PROGRAM_WORD3", "wo", "Bits 127:96; writes the instruction to both walkers.", 0),
-    ("CONTEXT_INDEX", "rw", "Context that CONTEXT_BUDGET configures, in both walkers.", 0),
+    ("PROGRAM_WORD3", "wo", "Bits 127:96; writes the instruction to all walkers.", 0),
+    (
+        "CONTEXT_INDEX",
+        "rw",
+        "Context that CONTEXT_BUDGET configures (bits 5:0), in the far walker and in the near walker of a "
+        "channel (bits 9:6).",
+        0,
+    ),
     ("CONTEXT_BASE", "rw", "First atom of the context's window.", 0),
     ("CONTEXT_LIMIT", "rw", "First atom beyond the context's window.", 0),
     ("CONTEXT_WRITE", "rw", "Bit 0: the context may store.", 0),
     ("CONTEXT_BUDGET", "wo", "Step budget, 24 bits; writes base, limit, permission and budget.", 0),
-    ("MEMORY_PAGE", "rw", "Bits 31:18 of the byte address of the memory window (256 KiB pages).", 0),
+    ("MEMORY_PAGE", "rw", "Number of the 256 KiB page that the memory window shows.", 0),
     ("RESET_COUNTERS", "wo", "Write 1: zero CYCLES and the counters below.", 0),
+    (
+        "COUNTED_CHANNELS",
+        "rw",
+        "Bit c: events of channel c count below. Violations count in every channel.",
+        0xFFFF,
+    ),
     ("COUNT_READS", "ro", "Column reads inside batches.", 0),
     ("COUNT_WRITES", "ro", "Column writes inside batches.", 0),
     ("COUNT_ROW_HITS", "ro", "Accesses that found their row open.", 0),
@@ -161,7 +175,9 @@ REGISTERS: tuple[Register, ...] = _registers(
 )
 
 #: Registers whose constant value follows from the configuration.
-DESIGN_CONSTANTS = frozenset({"CONFIG_HASH", "CLOCK_PS", "CONTEXTS", "SCRATCHPAD_ATOMS", "MEMORY_ATOMS"})
+DESIGN_CONSTANTS = frozenset(
+    {"CONFIG_HASH", "CLOCK_PS", "CONTEXTS", "SCRATCHPAD_ATOMS", "MEMORY_ATOMS", "CHANNELS"}
+)
 
 REGISTER_BY_NAME: dict[str, Register] = {register.name: register for register in REGISTERS}
 

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from .config import DesignConfig
 from .layouts import (
     ATOM_WIDTH,
+    CHANNEL_WIDTH,
     CONTEXT_WIDTH,
     CopyCommand,
     MemoryPort,
@@ -17,6 +18,7 @@ from .layouts import (
     VerdictKind,
     Walk,
 )
+from .memory.stack import StackMap
 from .registers import CommandOp
 
 __all__ = ["BatchControl", "Completion", "Sequencer"]
@@ -36,7 +38,8 @@ class Completion(data.Struct):
     """`WalkStatus`."""
     far: 1
     """The walk ran in the far walker."""
-    reserved: 4
+    channel: CHANNEL_WIDTH
+    """The memory channel whose near walker it ran in; 0 of a far walk."""
     hops: 24
     """Records read so far."""
     code: 8
@@ -106,7 +109,10 @@ class _Header(data.Struct):
 class Sequencer(wiring.Component):
     """Executes batches of commands alone: WALK, WRITE, COPY and FENCE, in order.
 
-    A batch starts once everything is idle and the controller has closed every row and restarted its
+    A walk waits until its context is free in its place: the far walker, or the near walker of the channel
+    that its start address lies in. So the same context may run in every channel at once.
+
+    A batch starts once everything is idle and the controllers have closed every row and restarted their
     refresh, so the same batch over the same memory costs the same cycles every time. It ends, as if by a
     FENCE, when every walk, write and copy of it has been answered.
 
@@ -126,7 +132,7 @@ class Sequencer(wiring.Component):
     quiescent : In(1)
         Link, walkers and DataMover are idle.
     restart : Out(1), restarted : In(1)
-        Handshake with the controller, see `Controller`.
+        Handshake with the controllers, see `Controller`.
     """
 
     def __init__(self, config: DesignConfig) -> None:
@@ -153,6 +159,9 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         contexts = self._config.walker.contexts
+        stack = StackMap(self._config.memory)
+        # A place that a walk can run in: the near walker of each channel, then the far walker.
+        far_place = stack.channels
         control = self.control
 
         running = Signal()
@@ -183,18 +192,22 @@ class Sequencer(wiring.Component):
         record = Signal(Completion)
         record_valid = Signal()
         record_taken = Signal()
-        m.submodules.launched = launched = memory.Memory(shape=32, depth=128, init=[])
+        m.submodules.launched = launched = memory.Memory(
+            shape=32, depth=2 * stack.channels << CONTEXT_WIDTH, init=[]
+        )
         launched_write = launched.write_port()
         launched_read = launched.read_port(domain="comb")
         far = Signal()
         last_far = Signal()
         verdict = Signal(Verdict)
+        verdict_place = Signal(range(far_place + 1))
         accept = Signal()
         m.d.comb += [
             # Alternate when both wait, so neither walker's verdicts can hold back the other's.
             far.eq(Mux(self.near_verdict.valid & self.far_verdict.valid, ~last_far, self.far_verdict.valid)),
             verdict.eq(Mux(far, self.far_verdict.payload, self.near_verdict.payload)),
-            launched_read.addr.eq(Cat(verdict.context, far)),
+            verdict_place.eq(Mux(far, far_place, verdict.channel)),
+            launched_read.addr.eq(Cat(verdict.context, verdict_place)),
             accept.eq((self.near_verdict.valid | self.far_verdict.valid) & (~record_valid | record_taken)),
             self.near_verdict.ready.eq(accept & ~far),
             self.far_verdict.ready.eq(accept & far),
@@ -207,6 +220,7 @@ class Sequencer(wiring.Component):
                 record_valid.eq(1),
                 record.tag.eq(verdict.tag),
                 record.context.eq(verdict.context),
+                record.channel.eq(verdict.channel),
                 record.kind.eq(verdict.kind),
                 record.status.eq(verdict.status),
                 record.far.eq(far),
@@ -249,21 +263,22 @@ class Sequencer(wiring.Component):
             m.d.sync += control.completion_count.eq(control.completion_count + 1)
 
         # -- What is outstanding --
-        busy = {False: Signal(contexts, name="near_busy"), True: Signal(contexts, name="far_busy")}
+        busy = [Signal(contexts, name=f"busy_{place}") for place in range(far_place + 1)]
         launch = Signal()
-        launch_far = Signal()
+        launch_place = Signal.like(verdict_place)
         launch_context = Signal(CONTEXT_WIDTH)
         ends = Signal()
+        # One-hot by comparison: contexts are few and `1 << index` is slow to convert.
+        starts = Cat(launch_context == i for i in range(contexts))
+        stops = Cat(verdict.context == i for i in range(contexts))
         m.d.comb += ends.eq(accept & (verdict.kind == VerdictKind.DONE))
-        for is_far, bits in busy.items():
-            # One-hot by comparison: contexts is small and `1 << index` is slow to convert.
-            starts = Cat((launch & (launch_far == is_far) & (launch_context == i)) for i in range(contexts))
-            stops = Cat((ends & (far == is_far) & (verdict.context == i)) for i in range(contexts))
-            with m.If(launch | ends):
-                m.d.sync += bits.eq((bits & ~stops) | starts)
+        for place, bits in enumerate(busy):
+            started, stopped = launch & (launch_place == place), ends & (verdict_place == place)
+            with m.If(started | stopped):
+                m.d.sync += bits.eq((bits & ~Mux(stopped, stops, 0)) | Mux(started, starts, 0))
         m.d.comb += [
             launched_write.en.eq(launch),
-            launched_write.addr.eq(Cat(launch_context, launch_far)),
+            launched_write.addr.eq(Cat(launch_context, launch_place)),
             launched_write.data.eq(clock),
         ]
         writes = Signal(16)
@@ -277,7 +292,7 @@ class Sequencer(wiring.Component):
         m.d.sync += writes.eq(writes + write_sent - write_answered)
         all_answered = Signal()
         m.d.comb += all_answered.eq(
-            (busy[False] == 0) & (busy[True] == 0) & (writes == 0) & self.copy_idle & ~record_valid
+            ~Cat(bits.any() for bits in busy).any() & (writes == 0) & self.copy_idle & ~record_valid
         )
 
         # -- Execute --
@@ -296,9 +311,10 @@ class Sequencer(wiring.Component):
             m.d.sync += index.eq(index + 1)
 
         walk = Signal(Walk)
+        launch_far = header.place_or_direction
         m.d.comb += [
             launch_context.eq(header.context),
-            launch_far.eq(header.place_or_direction),
+            launch_place.eq(Mux(launch_far, far_place, stack.channel_wires(words[1]))),
             walk.context.eq(header.context),
             walk.entry.eq(header.entry),
             walk.tag.eq(index),
@@ -308,7 +324,10 @@ class Sequencer(wiring.Component):
             self.far_launch.payload.eq(walk),
         ]
         context_busy = Signal()
-        m.d.comb += context_busy.eq(Mux(launch_far, busy[True], busy[False]).bit_select(header.context, 1))
+        with m.Switch(launch_place):
+            for place, bits in enumerate(busy):
+                with m.Case(place):
+                    m.d.comb += context_busy.eq(bits.bit_select(header.context, 1))
 
         write_address = Signal(32)
         write_mask = Signal(32)

@@ -1,5 +1,7 @@
 """The whole design: compute side, link and memory side, as one component."""
 
+from typing import Any
+
 from amaranth.hdl import Module, ResetInserter
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -7,15 +9,13 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from .config import DesignConfig
 from .counters import EventCounters
 from .error_log import ErrorLog
-from .fabric.arbiter import Arbiter
 from .fabric.axi import AxiLite
 from .fabric.link import Link
 from .fabric.merge import BulkMerge
 from .hostport import HostPort
-from .layouts import AccessMonitor, ColumnOp, HopMonitor, RefreshMode, RowOp, Source
-from .memory.checker import Checker
-from .memory.controller import Controller
-from .memory.device import Device
+from .layouts import AccessMonitor, HopMonitor, RowBus, Source
+from .memory.checker import ColumnMonitor
+from .memory_side import MemorySide
 from .mover import DataMover
 from .scratchpad import Scratchpad
 from .sequencer import Sequencer
@@ -24,22 +24,8 @@ from .walker.walker import Walker
 __all__ = ["Clew"]
 
 
-class _RowMonitor(wiring.Signature):
-    """The row bus as seen by a listener, as outputs of the design."""
-
-    def __init__(self) -> None:
-        super().__init__({"op": Out(RowOp), "pseudo_channel": Out(1), "bank": Out(6), "row": Out(16)})
-
-
-class _ColumnMonitor(wiring.Signature):
-    """The commands of the column bus as seen by a listener, as outputs of the design."""
-
-    def __init__(self) -> None:
-        super().__init__({"op": Out(ColumnOp), "pseudo_channel": Out(1), "bank": Out(6), "column": Out(6)})
-
-
 class Clew(wiring.Component):
-    """The accelerator with its memory: one channel, a near walker and a far walker over the same records.
+    """The accelerator with its memory: a stack of channels, each with a near walker, and one far walker.
 
     Members
     -------
@@ -47,33 +33,47 @@ class Clew(wiring.Component):
         The host, see `hdl/registers.py`.
     interrupt : Out(1)
         Level: a batch is done.
-    row, column : Out
-        Monitors: the command buses.
+    row : Out(RowBus), column : Out(ColumnMonitor)
+        Monitors: the command buses of a channel.
     access : Out(AccessMonitor)
         Monitor: the column access of this cycle.
     near_hop, far_hop : Out(HopMonitor)
         Monitors: progress of the walkers.
     batch_active : Out(1)
         Monitor: the cycles that count.
-    violation : Out(1), violation_rule : Out
+    violation : Out(1), violation_rule : Out(8)
         The RTL checker's report of this cycle; only with `config.checker`.
+
+    With more than one channel `row`, `column`, `access`, `near_hop`, `violation` and `violation_rule` are
+    arrays by channel.
     """
 
     def __init__(self, config: DesignConfig) -> None:
         self._config = config
+        channels = config.memory.channels
+
+        def each(member: Out) -> Out:
+            """A member of every channel."""
+            return member if channels == 1 else member.array(channels)
+
         members = {
             "s_axil": In(AxiLite()),
             "interrupt": Out(1),
-            "row": Out(_RowMonitor()),
-            "column": Out(_ColumnMonitor()),
-            "access": Out(AccessMonitor()),
-            "near_hop": Out(HopMonitor()),
+            "row": each(Out(RowBus())),
+            "column": each(Out(ColumnMonitor())),
+            "access": each(Out(AccessMonitor())),
+            "near_hop": each(Out(HopMonitor())),
             "far_hop": Out(HopMonitor()),
             "batch_active": Out(1),
         }
         if config.checker:
-            members |= {"violation": Out(1), "violation_rule": Out(8)}
+            members |= {"violation": each(Out(1)), "violation_rule": each(Out(8))}
         super().__init__(members)
+
+    def _each(self, name: str) -> list[Any]:
+        """The member `name` of every channel."""
+        member = getattr(self, name)
+        return [member] if self._config.memory.channels == 1 else list(member)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -86,17 +86,12 @@ class Clew(wiring.Component):
         m.submodules.mover = mover = DataMover(config)
         m.submodules.far_walker = far_walker = Walker(config, source=Source.FAR_WALKER)
         bulk_merge = BulkMerge()
-        # Whose turn it is must not depend on what was before a batch, here and in the arbiter; both are idle
-        # during a restart.
+        # Whose turn it is must not depend on what was before a batch; the merge is idle during a restart.
         m.submodules.bulk_merge = ResetInserter(sequencer.restart)(bulk_merge)
         # -- The off-chip path --
         m.submodules.link = link = Link(config)
         # -- Memory side --
-        m.submodules.near_walker = near_walker = Walker(config, source=Source.NEAR_WALKER)
-        arbiter = Arbiter(config)
-        m.submodules.arbiter = ResetInserter(sequencer.restart)(arbiter)
-        m.submodules.controller = controller = Controller(config)
-        m.submodules.device = device = Device(config)
+        m.submodules.memory_side = memory_side = MemorySide(config)
 
         connect(m, flipped(self.s_axil), host_port.axi)
         connect(m, host_port.batch, sequencer.control)
@@ -117,51 +112,40 @@ class Clew(wiring.Component):
         connect(m, far_walker.memory.request, link.walk_request)
         connect(m, link.walk_response, far_walker.memory.response)
 
-        connect(m, link.memory_launch, near_walker.launch)
-        connect(m, near_walker.verdict, link.memory_verdict)
-        connect(m, near_walker.memory, arbiter.near)
-        connect(m, link.memory_walk_request, arbiter.far.request)
-        connect(m, arbiter.far.response, link.memory_walk_response)
-        connect(m, link.memory_bulk_request, arbiter.bulk.request)
-        connect(m, arbiter.bulk.response, link.memory_bulk_response)
-        connect(m, arbiter.memory, controller.memory)
-        connect(m, controller.row, device.row)
-        connect(m, controller.column, device.column)
+        connect(m, link.memory_launch, memory_side.launch)
+        connect(m, memory_side.verdict, link.memory_verdict)
+        connect(m, link.memory_walk_request, memory_side.walk.request)
+        connect(m, memory_side.walk.response, link.memory_walk_response)
+        connect(m, link.memory_bulk_request, memory_side.bulk.request)
+        connect(m, memory_side.bulk.response, link.memory_bulk_response)
 
         settings = host_port.settings
         m.d.comb += [
             link.latency_up.eq(settings.latency_up),
             link.latency_down.eq(settings.latency_down),
             link.bytes_per_cycle.eq(settings.bytes_per_cycle),
-            controller.refresh.eq(settings.refresh),
-            controller.restart.eq(sequencer.restart),
-            sequencer.restarted.eq(controller.restarted),
+            memory_side.refresh.eq(settings.refresh),
+            memory_side.restart.eq(sequencer.restart),
+            sequencer.restarted.eq(memory_side.restarted),
             sequencer.copy_idle.eq(mover.idle),
             sequencer.copy_failed.eq(mover.errors),
             mover.clear.eq(sequencer.copy_clear),
-            sequencer.quiescent.eq(link.idle & near_walker.idle & far_walker.idle & mover.idle),
+            sequencer.quiescent.eq(link.idle & memory_side.idle & far_walker.idle & mover.idle),
             self.interrupt.eq(host_port.interrupt),
         ]
         # Programs and windows are set up while idle, so they reach the memory side without the link.
-        for walker in (near_walker, far_walker):
-            connect(m, settings.program_write, walker.program_write)
-            connect(m, settings.context_write, walker.context_write)
+        for walkers in (memory_side, far_walker):
+            connect(m, settings.program_write, walkers.program_write)
+            connect(m, settings.context_write, walkers.context_write)
+        m.d.comb += memory_side.context_channel.eq(settings.context_channel)
 
         # -- Monitors and counters --
-        m.submodules.counters = counters = EventCounters()
+        m.submodules.counters = counters = EventCounters(channels=config.memory.channels)
         m.d.comb += [
-            self.row.op.eq(controller.row.op),
-            self.row.pseudo_channel.eq(controller.row.pseudo_channel),
-            self.row.bank.eq(controller.row.bank),
-            self.row.row.eq(controller.row.row),
-            self.column.op.eq(controller.column.op),
-            self.column.pseudo_channel.eq(controller.column.pseudo_channel),
-            self.column.bank.eq(controller.column.bank),
-            self.column.column.eq(controller.column.column),
             self.batch_active.eq(sequencer.control.active),
             counters.active.eq(sequencer.control.active),
             counters.clear.eq(settings.clear_counters),
-            counters.row_op.eq(controller.row.op),
+            counters.enabled.eq(settings.counted_channels[: config.memory.channels]),
             host_port.cycles.eq(counters.cycles),
             host_port.count_reads.eq(counters.reads),
             host_port.count_writes.eq(counters.writes),
@@ -171,18 +155,28 @@ class Clew(wiring.Component):
             host_port.count_refreshes.eq(counters.refreshes),
             host_port.count_violations.eq(counters.violations),
         ]
-        for walker, monitor in ((near_walker, self.near_hop), (far_walker, self.far_hop)):
-            connect(m, walker.hop, flipped(monitor))
-        connect(m, controller.access, flipped(self.access))
-        m.d.comb += [
-            counters.access.row_class.eq(controller.access.row_class),
-            counters.access.tag.eq(controller.access.tag),
-            counters.access.write.eq(controller.access.write),
-        ]
+        connect(m, far_walker.hop, flipped(self.far_hop))
+        for name, monitors in (
+            ("row", memory_side.row),
+            ("column", memory_side.column),
+            ("access", memory_side.access),
+            ("near_hop", memory_side.hop),
+        ):
+            for seen, monitor in zip(monitors, self._each(name), strict=True):
+                connect(m, seen, flipped(monitor))
+        for channel, access in enumerate(memory_side.access):
+            m.d.comb += [
+                counters.access[channel].row_class.eq(access.row_class),
+                counters.access[channel].tag.eq(access.tag),
+                counters.access[channel].write.eq(access.write),
+                counters.row_op[channel].eq(memory_side.row[channel].op),
+                counters.violation[channel].eq(memory_side.violation[channel]),
+            ]
         if config.controller.ecc:
-            m.submodules.error_log = error_log = ErrorLog()
-            connect(m, controller.errors, error_log.errors)
-            connect(m, settings.fault, device.fault)
+            m.submodules.error_log = error_log = ErrorLog(channels=config.memory.channels)
+            connect(m, settings.fault, memory_side.fault)
+            for found, listener in zip(memory_side.errors, error_log.errors, strict=True):
+                connect(m, found, listener)
             m.d.comb += [
                 error_log.clear.eq(settings.clear_counters),
                 host_port.count_corrected.eq(error_log.corrected),
@@ -191,19 +185,7 @@ class Clew(wiring.Component):
                 host_port.uncorrectable_address.eq(error_log.uncorrectable_address),
             ]
         if config.checker:
-            m.submodules.checker = checker = Checker(config)
-            m.d.comb += [
-                checker.row.op.eq(controller.row.op),
-                checker.row.pseudo_channel.eq(controller.row.pseudo_channel),
-                checker.row.bank.eq(controller.row.bank),
-                checker.row.row.eq(controller.row.row),
-                checker.column.op.eq(controller.column.op),
-                checker.column.pseudo_channel.eq(controller.column.pseudo_channel),
-                checker.column.bank.eq(controller.column.bank),
-                checker.column.column.eq(controller.column.column),
-                checker.refresh_enable.eq((settings.refresh != RefreshMode.NONE) & ~sequencer.restart),
-                self.violation.eq(checker.violation),
-                self.violation_rule.eq(checker.rule),
-                counters.violation.eq(checker.violation),
-            ]
+            for name in ("violation", "violation_rule"):
+                for seen, monitor in zip(getattr(memory_side, name), self._each(name), strict=True):
+                    m.d.comb += monitor.eq(seen)
         return m

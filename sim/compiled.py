@@ -12,7 +12,7 @@ import numpy as np
 
 from hdl.generate import verilog
 from hdl.layouts import ATOM_CHECK_WIDTH, ATOM_WIDTH
-from hdl.memory.address import AddressMap
+from hdl.memory.stack import StackMap
 from hdl.top import Clew
 
 from .model.ecc import atom_checks
@@ -51,7 +51,7 @@ COMMAND_RECORD = np.dtype(
         ("row_or_column", "<u4"),
     ]
 )
-#: One `HopEvent` of a walker: place is 0 near, 1 far. Logged inside batches.
+#: One `HopEvent` of a walker: place is 0 near, 1 far; channel that of a near walker. Logged inside batches.
 HOP_RECORD = np.dtype(
     [
         ("cycle", "<u8"),
@@ -59,10 +59,11 @@ HOP_RECORD = np.dtype(
         ("event", "u1"),
         ("context", "u1"),
         ("place", "u1"),
-        ("unused", "u1"),
+        ("channel", "u1"),
     ]
 )
-#: One column access: `Source`, context or number of its tag, `RowClass`, write. Logged inside batches.
+#: One column access: `Source`, context or number of its tag, `RowClass`, write, channel. Logged inside
+#: batches.
 ACCESS_RECORD = np.dtype(
     [
         ("cycle", "<u8"),
@@ -70,7 +71,7 @@ ACCESS_RECORD = np.dtype(
         ("context", "u1"),
         ("row_class", "u1"),
         ("write", "u1"),
-        ("unused", "<u4"),
+        ("channel", "<u4"),
     ]
 )
 
@@ -109,13 +110,20 @@ def build_library(config: DesignConfig, *, announce: Callable[[str], None] | Non
     """
     if config.memory.storage != "dpi":
         raise ValueError(f"memory.storage is {config.memory.storage!r}: expected dpi for a compiled model")
-    return compile_library(design_verilog(config, announce=announce), announce=announce)
+    design = design_verilog(config, announce=announce)
+    return compile_library(design, channels=config.memory.channels, announce=announce)
 
 
-def compile_library(design: Path, *, announce: Callable[[str], None] | None = None) -> Path:
-    """The shared library of the Verilog file `design`, whose top has the ports of `Clew`."""
+def compile_library(
+    design: Path, *, channels: int = 1, announce: Callable[[str], None] | None = None
+) -> Path:
+    """The shared library of the Verilog file `design`, whose top has the ports of `Clew` with `channels`."""
     return build_shared_library(
-        design, toplevel="clew", sources=[_NATIVE / "model.cpp", *STORAGE_SOURCES], announce=announce
+        design,
+        toplevel="clew",
+        sources=[_NATIVE / "model.cpp", *STORAGE_SOURCES],
+        header=("channels.h", f"#define CLEW_CHANNELS {channels}\n"),
+        announce=announce,
     )
 
 
@@ -135,6 +143,7 @@ def _library(path: Path) -> ctypes.CDLL:
         ("run", i32, [handle, u64]),
         ("load", None, [handle, u64, words, words]),
         ("fetch", None, [handle, u64, words, words]),
+        ("commands", ctypes.c_void_p, [handle, u32, ctypes.POINTER(u64)]),
         ("load_checks", None, [handle, u64, words, words]),
         ("flip", None, [handle, u64, u32]),
         ("log", ctypes.c_void_p, [handle, i32, ctypes.POINTER(u64)]),
@@ -163,7 +172,7 @@ class CompiledModel:
 
     def __init__(self, config: DesignConfig, *, announce: Callable[[str], None] | None = None) -> None:
         self.config = config
-        self._map = AddressMap(config.memory)
+        self._map = StackMap(config.memory)
         self._library = _library(build_library(config, announce=announce))
         self._handle = self._library.clew_model_create()
         self.seconds = 0.0
@@ -271,27 +280,30 @@ class CompiledModel:
         """Whether the logs record; they do at first."""
         self._library.clew_model_set_logging(self._handle, int(enable))
 
-    def _log(self, which: int, record: np.dtype) -> NDArray[np.void]:
-        count = ctypes.c_uint64()
-        data = self._library.clew_model_log(self._handle, which, ctypes.byref(count))
-        return copy_records(data, count.value, record)
-
-    def commands(self) -> NDArray[np.void]:
-        """The command log since the last `clear_logs`, as COMMAND_RECORD."""
-        return self._log(0, COMMAND_RECORD)
+    def commands(self, channel: int = 0) -> NDArray[np.void]:
+        """The command log of a channel since the last `clear_logs`, as COMMAND_RECORD."""
+        channels = self.config.memory.channels
+        if not 0 <= channel < channels:
+            raise ValueError(f"channel is {channel}: expected 0 to {channels - 1}")
+        return self._records(self._library.clew_model_commands, channel, COMMAND_RECORD)
 
     def hops(self) -> NDArray[np.void]:
         """The hop log since the last `clear_logs`, as HOP_RECORD."""
-        return self._log(1, HOP_RECORD)
+        return self._records(self._library.clew_model_log, 0, HOP_RECORD)
 
     def accesses(self) -> NDArray[np.void]:
         """The access log since the last `clear_logs`, as ACCESS_RECORD."""
-        return self._log(2, ACCESS_RECORD)
+        return self._records(self._library.clew_model_log, 1, ACCESS_RECORD)
+
+    def _records(self, log: Callable[..., int], which: int, record: np.dtype) -> NDArray[np.void]:
+        count = ctypes.c_uint64()
+        data = log(self._handle, which, ctypes.byref(count))
+        return copy_records(data, count.value, record)
 
     def batch_windows(self) -> NDArray[np.void]:
         """The batches since the last `clear_logs`, as BATCH_RECORD."""
-        return self._log(3, BATCH_RECORD)
+        return self._records(self._library.clew_model_log, 2, BATCH_RECORD)
 
     def clear_logs(self) -> None:
-        """Empties the logs."""
+        """Empties every log."""
         self._library.clew_model_clear_logs(self._handle)

@@ -56,6 +56,8 @@ def document(comparison: Comparison) -> dict[str, Any]:
             "refresh": comparison.refresh.name.lower(),
             "ecc": _errors(comparison),
             "negative_control": {control.check: "wrong" for control in comparison.controls},
+            "channels": [_channel(comparison, channel) for channel in range(len(comparison.trees))],
+            "placement": comparison.placement,
             "failures": list(comparison.failures),
         },
     }
@@ -148,6 +150,17 @@ def _file(verdicts: FileVerdicts) -> dict[str, Any]:
         "verdicts_wrong": verdicts.verdicts.wrong,
         "verdicts_unchecked": verdicts.unchecked.total(),
         "by_source": {source: _tally(tally) for source, tally in sorted(verdicts.by_source.items())},
+    }
+
+
+def _channel(comparison: Comparison, channel: int) -> dict[str, Any]:
+    places = {"near": comparison.near.channels[channel], "far": comparison.far.channels[channel]}
+    return {
+        "trees": comparison.trees[channel],
+        **{
+            name: {"reads": figures.rows.reads, "violations": figures.violations.total()}
+            for name, figures in places.items()
+        },
     }
 
 

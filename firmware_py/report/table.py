@@ -62,14 +62,16 @@ def comparison_table(comparison: Comparison) -> Table:
     """The table of a comparison."""
     near, far, clock = comparison.near, comparison.far, comparison.clock_ns
     path = comparison.far_path
+    count = comparison.config.memory.channels
+    channels = "1 channel" if count == 1 else f"{count} channels ({comparison.placement})"
     ecc = " with ECC" if comparison.config.controller.ecc else ""
     refresh = comparison.refresh.name.lower().replace("_", "-")
     refresh = "no refresh" if comparison.refresh is RefreshMode.NONE else f"{refresh} refresh"
     searches = "one search" if comparison.concurrent == 1 else f"{comparison.concurrent} searches"
     table = Table(
         title=(
-            f"{comparison.config.memory.timing.name}{ecc}, {refresh}, 1 cycle = {clock:g} ns, {searches} "
-            "at a time\n"
+            f"{comparison.config.memory.timing.name}{ecc}, {channels}, {refresh}, 1 cycle = {clock:g} ns, "
+            f"{searches} at a time\n"
             f"far: {path.path.name}, {path.path.published_ns:g} ns a dependent read, row "
             f"{path.path.row_state} ({path.path.source})"
         ),
@@ -99,6 +101,15 @@ def comparison_table(comparison: Comparison) -> Table:
     rows.add("loop / bound", "", _times(near.ledger.ratio_to_bound), _times(far.ledger.ratio_to_bound))
     for name in ("hit", "closed", "conflict"):
         rows.add("row of a read", name, _share(near, name), _share(far, name))
+    if count > 1:
+        rows.section()
+        for number, trees in enumerate(comparison.trees):
+            what = f"channel {number}, {trees:,} tree{'' if trees == 1 else 's'}"
+            rows.add(
+                "reads of walks",
+                what,
+                *(f"{place.channels[number].rows.reads:,}" for place in (near, far)),
+            )
     rows.section()
     _verdicts(rows, comparison)
     rows.section()

@@ -22,6 +22,11 @@ class Device(wiring.Component):
     (the checker reports it), and nothing is lost without refresh. With ECC it keeps the check bits and has a
     fault injector, so that what ECC does can be tried on any board.
 
+    Parameters
+    ----------
+    channel : int
+        Its number in the stack, which only the storage needs.
+
     Members
     -------
     row : In(RowBus())
@@ -30,10 +35,10 @@ class Device(wiring.Component):
         Only with `config.controller.ecc`.
     """
 
-    def __init__(self, config: DesignConfig) -> None:
+    def __init__(self, config: DesignConfig, *, channel: int = 0) -> None:
         self._config = config
         self._ecc = config.controller.ecc
-        self.storage = Storage(config.memory, ecc=self._ecc)
+        self.storage = Storage(config.memory, channel=channel, ecc=self._ecc)
         members = {"row": In(RowBus()), "column": In(ColumnBus(ecc=self._ecc))}
         if self._ecc:
             members["fault"] = In(FaultInjection())

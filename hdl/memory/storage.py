@@ -28,6 +28,11 @@ class Storage(wiring.Component):
     second memory beside it (`check_array`, or `clew_check_storage`) keeps the check bits. Raises ValueError
     for an array of more than 65,536 atoms.
 
+    Parameters
+    ----------
+    channel : int
+        Its number in the stack: in C the storages of a stack lie one after another.
+
     Members
     -------
     read_enable : In(1)
@@ -43,8 +48,9 @@ class Storage(wiring.Component):
         Check bits, written with their word: the byte enables of a word are all alike. Only with `ecc`.
     """
 
-    def __init__(self, config: MemoryConfig, *, ecc: bool = False) -> None:
+    def __init__(self, config: MemoryConfig, *, channel: int = 0, ecc: bool = False) -> None:
         self._config = config
+        self._channel = channel
         self._ecc = ecc
         atoms = config.organisation.atoms
         if config.storage == "array":
@@ -103,7 +109,7 @@ class Storage(wiring.Component):
             i_clk=ClockSignal(),
             i_read_enable=self.read_enable,
             i_write_enable=self.write_enable,
-            i_index=self.index,
+            i_index=self.index | self._channel * self._config.organisation.atoms,
             i_write_data=write_data,
             i_write_mask=write_mask,
             o_read_data=read_data,

@@ -4,8 +4,8 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ..round_robin import RoundRobin
 from .contexts import context_bits
-from .round_robin import RoundRobin
 
 __all__ = ["VerdictQueue"]
 

@@ -24,11 +24,11 @@ from ..layouts import (
     Walk,
     WalkStatus,
 )
+from ..round_robin import RoundRobin
 from .commit import Commit
 from .contexts import Contexts, Deferred, context_bits
 from .datapath import Datapath
 from .isa import INSTRUCTION_WIDTH, ExitKind
-from .round_robin import RoundRobin
 from .selection import Selection
 from .stores import StoreTracker
 from .verdict_queue import VerdictQueue

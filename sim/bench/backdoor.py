@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hdl.memory.address import AddressMap
+from hdl.memory.stack import StackMap
 from sim.model.ecc import atom_checks
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class StorageBackdoor:
     """
 
     def __init__(self, config: DesignConfig) -> None:
-        self._map = AddressMap(config.memory)
+        self._map = StackMap(config.memory)
         self._ecc = config.controller.ecc
         self._library = ctypes.CDLL(None)
         self._library.clew_store_current.restype = ctypes.c_void_p

@@ -25,7 +25,7 @@ class MemoryMonitor:
     def __init__(self, backdoor: StorageBackdoor) -> None:
         self.fetch = backdoor.fetch
 
-    def commands(self) -> NDArray[np.void]:
+    def commands(self, channel: int = 0) -> NDArray[np.void]:
         """No COMMAND_RECORD."""
         return np.zeros(0, dtype=COMMAND_RECORD)
 

@@ -184,8 +184,8 @@ struct Memory {
     }
     void edge() {
         if (logging) {
-            log_commands(*top, cycle, commands);
-            log_access(*top, cycle, accesses);
+            LOG_COMMANDS(*top, 0, cycle, commands)
+            LOG_ACCESS(*top, 0, cycle, accesses)
             log_error(*top, cycle, errors);
         }
         // The checker reports in the cycle after.

@@ -4,12 +4,14 @@
 // outputs in every cycle. One cycle is: settle with the clock low, look, raise the clock. What is looked at
 // is therefore what a listener on the rising edge sees, as in a cocotb testbench.
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <vector>
 
 #include "Vclew.h"
+#include "channels.h"
 #include "records.h"
 #include "storage.h"
 #include "verilated.h"
@@ -25,8 +27,8 @@ struct HopRecord {
     uint32_t address;
     uint8_t event;
     uint8_t context;
-    uint8_t place;  // 0 near, 1 far
-    uint8_t unused;
+    uint8_t place;    // 0 near, 1 far
+    uint8_t channel;  // of a near walker; 0 of the far one
 };
 static_assert(sizeof(HopRecord) == 16, "sim/compiled.py declares records of 16 bytes");
 
@@ -50,7 +52,7 @@ struct Model {
     clew_store *store;
     uint64_t cycle = 0;
     bool logging = true;
-    std::vector<CommandRecord> commands;
+    std::array<std::vector<CommandRecord>, CLEW_CHANNELS> commands;  // by channel
     std::vector<HopRecord> hops;
     std::vector<AccessRecord> accesses;
     std::vector<BatchRecord> batches;
@@ -70,20 +72,23 @@ struct Model {
         clew_store_destroy(store);
     }
 
+    void log_hop(uint8_t place, uint8_t channel, uint8_t event, uint8_t context, uint32_t address) {
+        if (event) hops.push_back({cycle, address, event, context, place, channel});
+    }
+
+#define LOG_BUSES(N) LOG_COMMANDS(*top, N, cycle, commands[N])
+#define LOG_PROGRESS(N)                                                                           \
+    log_hop(0, N, top->CHANNEL_PORT(near_hop, N, event), top->CHANNEL_PORT(near_hop, N, context), \
+            top->CHANNEL_PORT(near_hop, N, address));                                             \
+    LOG_ACCESS(*top, N, cycle, accesses)
+
     void look() {
-        log_commands(*top, cycle, commands);
+        EACH_CHANNEL(LOG_BUSES)
         if (!top->batch_active) return;
         if (batches.empty() || batches.back().end != cycle) batches.push_back({cycle, cycle});
         batches.back().end = cycle + 1;
-        if (top->PORT(near_hop, event)) {
-            hops.push_back({cycle, top->PORT(near_hop, address), top->PORT(near_hop, event),
-                            top->PORT(near_hop, context), 0, 0});
-        }
-        if (top->PORT(far_hop, event)) {
-            hops.push_back({cycle, top->PORT(far_hop, address), top->PORT(far_hop, event),
-                            top->PORT(far_hop, context), 1, 0});
-        }
-        log_access(*top, cycle, accesses);
+        EACH_CHANNEL(LOG_PROGRESS)
+        log_hop(1, 0, top->PORT(far_hop, event), top->PORT(far_hop, context), top->PORT(far_hop, address));
     }
 
     // Settles with the clock low: the outputs are those of this cycle.
@@ -230,20 +235,26 @@ EXPORT void clew_model_flip(void *handle, uint64_t index, uint32_t bit) {
     clew_store_flip(static_cast<Model *>(handle)->store, index, bit);
 }
 
-// The records of a log (0 commands, 1 hops, 2 accesses, 3 batches), valid until the model runs or the log is cleared.
+// The command records of a channel, valid until the model runs or the logs are cleared.
+EXPORT const void *clew_model_commands(void *handle, uint32_t channel, uint64_t *count) {
+    const std::vector<CommandRecord> &log = static_cast<Model *>(handle)->commands.at(channel);
+    *count = log.size();
+    return log.data();
+}
+
+// The records of a log of the whole stack (0 hops, 1 accesses, 2 batches), valid as long.
 EXPORT const void *clew_model_log(void *handle, int32_t which, uint64_t *count) {
     const Model &model = *static_cast<Model *>(handle);
     switch (which) {
-        case 0: *count = model.commands.size(); return model.commands.data();
-        case 1: *count = model.hops.size(); return model.hops.data();
-        case 2: *count = model.accesses.size(); return model.accesses.data();
+        case 0: *count = model.hops.size(); return model.hops.data();
+        case 1: *count = model.accesses.size(); return model.accesses.data();
         default: *count = model.batches.size(); return model.batches.data();
     }
 }
 
 EXPORT void clew_model_clear_logs(void *handle) {
     Model &model = *static_cast<Model *>(handle);
-    model.commands.clear();
+    for (auto &log : model.commands) log.clear();
     model.hops.clear();
     model.accesses.clear();
     model.batches.clear();

@@ -289,7 +289,7 @@ def test_refused_accesses_harm_nothing(model: CompiledModel) -> None:
     again = transport.read_block(SCRATCHPAD_WINDOW + 32 * _RING, 8 * len(atoms)).reshape(-1, 8)
     np.testing.assert_array_equal(again, atoms)
 
-    accelerator.write_register("MEMORY_PAGE", 32 * accelerator.memory_atoms)
+    accelerator.write_register("MEMORY_PAGE", 32 * accelerator.memory_atoms // MEMORY_WINDOW_BYTES)
     for address in (MEMORY_WINDOW, MEMORY_WINDOW + MEMORY_WINDOW_BYTES - 4):
         with pytest.raises(TransportError):
             transport.write32(address, 1)

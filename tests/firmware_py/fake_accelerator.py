@@ -15,7 +15,7 @@ from firmware_py.completion import Completions, parse
 from firmware_py.driver import MemoryErrors
 from hdl.config import DesignConfig
 from hdl.layouts import ColumnOp, HopEvent, RefreshMode, RowClass, RowOp, Source
-from hdl.memory.address import AddressMap
+from hdl.memory.stack import StackMap
 from hdl.registers import CommandOp
 from hdl.walker.isa import Instruction
 from sim.compiled import ACCESS_RECORD, BATCH_RECORD, COMMAND_RECORD, HOP_RECORD
@@ -28,12 +28,12 @@ CROSSING_CYCLES = 10
 
 class FakeAccelerator:
     def __init__(self, config: DesignConfig) -> None:
-        self.memory_atoms = config.memory.organisation.atoms
+        self.memory_atoms = config.memory.atoms
         self.contexts = config.walker.contexts
         self.completion_atoms = config.scratchpad.atoms // 4
         self.command_atoms = config.scratchpad.atoms - self.completion_atoms
-        self._map = AddressMap(config.memory)
-        self._open: dict[tuple[int, int], int] = {}
+        self._stack = StackMap(config.memory)
+        self._open: dict[tuple[int, int, int], int] = {}
         self.memory: dict[int, tuple[int, ...]] = {}
         self.windows: dict[int, tuple[int, int, bool, int]] = {}
         self.program: list[Instruction] = []
@@ -66,8 +66,9 @@ class FakeAccelerator:
     def set_refresh(self, mode):
         self.refresh = mode
 
-    def configure_context(self, context, *, base, limit, writable, budget=BUDGET_MAX):
+    def configure_context(self, context, *, base, limit, writable, budget=BUDGET_MAX, channel=0):
         assert 0 <= context < self.contexts
+        assert base // self._stack.channel_atoms == (limit - 1) // self._stack.channel_atoms == channel
         assert 0 < base <= limit <= self.memory_atoms
         self.windows[context] = (base, limit, writable, budget)
 
@@ -82,7 +83,7 @@ class FakeAccelerator:
         if self.bad_command:
             # Two ACT of one bank in neighbouring cycles.
             for at in (self.cycle, self.cycle + 2):
-                self._commands.append((at, ROW_BUS, RowOp.ACTIVATE.value, 0, 0, 5))
+                self._commands[0].append((at, ROW_BUS, RowOp.ACTIVATE.value, 0, 0, 5))
             self.cycle += 100
         while index < len(atoms):
             words = atoms[index]
@@ -117,27 +118,30 @@ class FakeAccelerator:
 
     def _access(self, address, source, context, *, write=0):
         """One access from `self.cycle` on: PRE, ACT and the column command, as its row needs them."""
-        place = self._map.decode(address)
+        channel = int(self._stack.channel(address))
+        place = self._stack.channel_map.decode(self._stack.local(address))
         unit = (int(place.pseudo_channel), int(place.bank))
+        log = self._commands[channel]
         at = self.cycle
         row_class = RowClass.HIT
-        if self._open.get(unit) != place.row:
+        if self._open.get((channel, *unit)) != place.row:
             row_class = RowClass.CLOSED
-            if unit in self._open:
+            if (channel, *unit) in self._open:
                 row_class = RowClass.CONFLICT
-                self._commands.append((at, ROW_BUS, RowOp.PRECHARGE.value, *unit, 0))
+                log.append((at, ROW_BUS, RowOp.PRECHARGE.value, *unit, 0))
                 at += 20
-            self._commands.append((at, ROW_BUS, RowOp.ACTIVATE.value, *unit, place.row))
-            self._open[unit] = place.row
+            log.append((at, ROW_BUS, RowOp.ACTIVATE.value, *unit, place.row))
+            self._open[channel, *unit] = place.row
             at += 20
         op = ColumnOp.WRITE if write else ColumnOp.READ
-        self._commands.append((at, COLUMN_BUS, op.value, *unit, place.column))
-        self._accesses.append((at, source, context, row_class.value, write, 0))
+        log.append((at, COLUMN_BUS, op.value, *unit, place.column))
+        self._accesses.append((at, source, context, row_class.value, write, channel))
 
     def _close_rows(self):
         self.cycle += 100
         for pseudo_channel in range(2):
-            self._commands.append((self.cycle, ROW_BUS, RowOp.PRECHARGE_ALL.value, pseudo_channel, 0, 0))
+            for log in self._commands:
+                log.append((self.cycle, ROW_BUS, RowOp.PRECHARGE_ALL.value, pseudo_channel, 0, 0))
             self.cycle += 1
         self._open.clear()
         self.cycle += 100
@@ -162,12 +166,13 @@ class FakeAccelerator:
         self.cycle += CROSSING_CYCLES
         accepted = self.cycle
         source = (Source.NEAR_WALKER.value, Source.FAR_WALKER.value)[place]
+        channel = 0 if place else int(self._stack.channel(words[1]))
         for address in result.addresses:
-            self._hops.append((self.cycle, address, HopEvent.REQUEST.value, context, place, 0))
+            self._hops.append((self.cycle, address, HopEvent.REQUEST.value, context, place, channel))
             self._access(address, source, context)
             self.cycle += HOP_CYCLES[place]
-        self._hops.append((self.cycle, result.value, HopEvent.VERDICT.value, context, place, 0))
-        head = tag | context << 16 | place << 27
+        self._hops.append((self.cycle, result.value, HopEvent.VERDICT.value, context, place, channel))
+        head = tag | context << 16 | place << 27 | channel << 28
         for value in result.yields:
             records.append([head | 1 << 22, result.hops, 0, 0, value, 0, 0, 0])
         walker_cycles = self.cycle - accepted
@@ -191,14 +196,15 @@ class FakeAccelerator:
     def accesses(self):
         return np.array(self._accesses, dtype=ACCESS_RECORD)
 
-    def commands(self):
-        return np.array(self._commands, dtype=COMMAND_RECORD)
+    def commands(self, channel=0):
+        return np.array(self._commands[channel], dtype=COMMAND_RECORD)
 
     def batch_windows(self):
         return np.zeros(0, dtype=BATCH_RECORD)
 
     def clear_logs(self):
-        self._hops, self._accesses, self._commands = [], [], []
+        self._hops, self._accesses = [], []
+        self._commands = [[] for _ in range(self._stack.channels)]
 
     def fetch(self, address, count):
         atoms = [self.memory.get(address + offset, (0,) * 8) for offset in range(count)]

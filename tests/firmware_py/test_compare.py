@@ -14,6 +14,7 @@ from firmware_py.errors import InputError
 from firmware_py.image import CreationOrder
 from firmware_py.machine import Machine
 from firmware_py.paths import far_path
+from firmware_py.placement import FewestSearches, RoundRobin
 from firmware_py.programs import default_image
 from firmware_py.report.document import document, write_document
 from firmware_py.report.table import comparison_table, print_comparison
@@ -31,8 +32,11 @@ STATISTICS = {"count", "min", "mean", "p50", "p99", "p999", "max"}
 PLACE = {"walk_ns", "reads_per_walk", "loop_cycles", "loop_ns", "bound_ns", "ratio_to_bound", "row"}
 
 
-def comparison(*traces, fake=None, concurrent=1, far="v100_hbm2", files=None, ecc=False, **options):
-    accelerator = fake or FakeAccelerator(named_config("simulation"))
+def comparison(
+    *traces, fake=None, concurrent=1, far="v100_hbm2", files=None, ecc=False, channels=1, **options
+):
+    config = design_for("hbm2_2000", channels=channels, ecc=ecc)
+    accelerator = fake or FakeAccelerator(config)
 
     @contextmanager
     def open_machine(config, announce):
@@ -40,7 +44,7 @@ def comparison(*traces, fake=None, concurrent=1, far="v100_hbm2", files=None, ec
 
     return compare(
         files or [TraceFile(file="f.jsonl", format="clew", traces=traces)],
-        config=design_for("hbm2_2000", ecc=ecc),
+        config=config,
         far=far,
         concurrent=concurrent,
         program=default_image(),
@@ -134,6 +138,44 @@ def test_the_figures_are_those_of_the_machine():
     assert result["speedup"]["loop_mean"] == pytest.approx(HOP_CYCLES[1] / HOP_CYCLES[0])
     assert far["preset"] == "v100_hbm2" and "gpu-benches" in far["source"]
     assert near["ratio_to_bound"] == pytest.approx(near["loop_ns"]["mean"] / near["bound_ns"]["mean"])
+
+
+@pytest.mark.parametrize("placement", [RoundRobin(), FewestSearches()], ids=lambda policy: policy.name)
+def test_a_stack_counts_trees_reads_and_violations_by_channel(placement):
+    config = design_for("hbm2_2000", channels=4)
+    traces = [depth_first(str(number)) for number in range(6)]
+    fake = FakeAccelerator(config)
+    result = comparison(*traces, fake=fake, channels=4, concurrent=3, placement=placement)
+    assert result.failures == []
+    details = document(result)["details"]
+    assert details["placement"] == placement.name
+    assert [channel["trees"] for channel in details["channels"]] == [2, 2, 1, 1]
+    for place in ("near", "far"):
+        reads = [channel[place]["reads"] for channel in details["channels"]]
+        assert reads == [6, 6, 3, 3]
+        assert sum(reads) == document(result)["paths"][place]["loop_cycles"]["count"]
+    text = _text(result)
+    assert f"4 channels ({placement.name})" in text and "channel 1, 2 trees" in text
+    # The same walks as on one channel.
+    single = comparison(*traces, concurrent=3)
+    assert document(single)["traces"] == document(result)["traces"]
+    assert "1 channel" in _text(single) and "channel 0" not in _text(single)
+
+    fake = FakeAccelerator(config)
+    fake.bad_command = True
+    broken = comparison(*traces, fake=fake, channels=4, concurrent=3, placement=placement)
+    counts = [channel["near"]["violations"] for channel in document(broken)["details"]["channels"]]
+    assert counts[0] > 0 and counts[1:] == [0, 0, 0]
+    assert broken.violations == sum(
+        channel[place]["violations"]
+        for channel in document(broken)["details"]["channels"]
+        for place in ("near", "far")
+    )
+
+
+def test_a_number_of_channels_that_no_stack_has_is_an_input_error():
+    with pytest.raises(InputError, match=r"memory.channels is 3: expected a power of two up to 16"):
+        design_for("hbm2_2000", channels=3)
 
 
 def test_the_link_is_set_to_the_preset():

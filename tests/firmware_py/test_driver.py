@@ -54,6 +54,7 @@ class RegisterFile:
             "CONTEXTS": 16,
             "SCRATCHPAD_ATOMS": 64,
             "MEMORY_ATOMS": ATOMS,
+            "CHANNELS": 2,
             "CONFIG_HASH": 77,
         }
         self.scratchpad = np.zeros(64 * 8, dtype=np.uint32)
@@ -100,8 +101,7 @@ class RegisterFile:
         if address < MEMORY_WINDOW:
             return self.scratchpad, (address - SCRATCHPAD_WINDOW) // 4
         self.window_accesses += 1
-        page = self.registers["MEMORY_PAGE"]
-        assert page % MEMORY_WINDOW_BYTES == 0
+        page = self.registers["MEMORY_PAGE"] * MEMORY_WINDOW_BYTES
         return self.memory.atoms.reshape(-1), (page + address - MEMORY_WINDOW) // 4
 
     def read_block(self, address: int, count: int) -> NDArray[np.uint32]:
@@ -123,6 +123,7 @@ def test_knows_the_design_from_its_registers() -> None:
     assert accelerator.clock_ns == 1.0
     assert accelerator.contexts == 16
     assert accelerator.memory_atoms == ATOMS
+    assert accelerator.channels == 2
     assert (accelerator.command_atoms, accelerator.completion_atoms) == (48, 16)
 
 
@@ -130,7 +131,7 @@ def test_knows_the_design_from_its_registers() -> None:
     ("name", "value", "message"),
     [
         ("ID", 0xFFFFFFFF, f"ID is 0xffffffff: expected {ID_VALUE:#010x}"),
-        ("VERSION", VERSION_VALUE + 0x10000, "interface version is 2.0: expected 1.x"),
+        ("VERSION", VERSION_VALUE + 0x10000, "interface version is 3.0: expected 2.x"),
     ],
 )
 def test_refuses_what_is_not_a_clew(name: str, value: int, message: str) -> None:

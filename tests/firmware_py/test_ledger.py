@@ -1,5 +1,6 @@
 """The ledger's statistics and its reading of the logs, against slow definitions written out here."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,6 +12,7 @@ from firmware_py.ledger import access_addresses, loops, make_ledger, row_shares,
 from hdl.config import named_config
 from hdl.layouts import ColumnOp, HopEvent, RowClass, RowOp, Source
 from hdl.memory.address import AddressMap, Place
+from hdl.memory.stack import StackMap
 from sim.compiled import ACCESS_RECORD, COMMAND_RECORD, HOP_RECORD
 from sim.model.command_checker import COLUMN_BUS, ROW_BUS
 
@@ -120,31 +122,34 @@ def test_row_shares_count_classes():
 
 
 class _Memory:
-    """Writes the logs of accesses that are served one at a time on an open-page memory."""
+    """Writes the logs of accesses that are served one at a time on a stack of open-page channels."""
 
-    def __init__(self):
-        self.commands, self.accesses, self.batches, self.hops, self.hop_batches = [], [], [], [], []
-        self.open: dict[tuple[int, int], int] = {}
+    def __init__(self, channels=1):
+        self.stack = StackMap(dataclasses.replace(MEMORY, channels=channels))
+        self.channels = [[] for _ in range(channels)]
+        self.commands = self.channels[0]
+        self.accesses, self.batches, self.hops, self.hop_batches = [], [], [], []
+        self.open: dict[tuple[int, int, int], int] = {}
         self.cycle = 0
         self.batch = 0
 
     def access(self, address, *, source, write=0, context=0):
-        place = MAP.decode(address)
-        unit = (place.pseudo_channel, place.bank)
-        if self.open.get(unit) == place.row:
+        channel, place = self.stack.channel(address), MAP.decode(self.stack.local(address))
+        unit, log = (place.pseudo_channel, place.bank), self.channels[channel]
+        if self.open.get((channel, *unit)) == place.row:
             row_class = RowClass.HIT
         else:
-            row_class = RowClass.CONFLICT if unit in self.open else RowClass.CLOSED
-            self.commands.append((self.cycle, ROW_BUS, RowOp.ACTIVATE.value, *unit, place.row))
-            self.open[unit] = place.row
+            row_class = RowClass.CONFLICT if (channel, *unit) in self.open else RowClass.CLOSED
+            log.append((self.cycle, ROW_BUS, RowOp.ACTIVATE.value, *unit, place.row))
+            self.open[channel, *unit] = place.row
             self.cycle += 20
-        self.commands.append((self.cycle, COLUMN_BUS, ColumnOp.READ.value, *unit, place.column))
-        self.accesses.append((self.cycle, source, context, row_class.value, write, 0))
+        log.append((self.cycle, COLUMN_BUS, ColumnOp.READ.value, *unit, place.column))
+        self.accesses.append((self.cycle, source, context, row_class.value, write, channel))
         self.batches.append(self.batch)
         self.cycle += 16
 
-    def event(self, kind, address=0, *, place=0, context=0):
-        self.hops.append((self.cycle, address, kind, context, place, 0))
+    def event(self, kind, address=0, *, place=0, context=0, channel=0):
+        self.hops.append((self.cycle, address, kind, context, place, channel))
         self.hop_batches.append(self.batch)
 
     def ledger(self, place=0):
@@ -154,9 +159,9 @@ class _Memory:
             hop_batch=np.array(self.hop_batches, dtype=np.int64),
             accesses=np.array(self.accesses, dtype=ACCESS_RECORD),
             access_batch=np.array(self.batches, dtype=np.int64),
-            commands=np.array(self.commands, dtype=COMMAND_RECORD),
+            commands=[np.array(log, dtype=COMMAND_RECORD) for log in self.channels],
             timing=TIMING,
-            address_map=MAP,
+            stack=self.stack,
         )
 
 
@@ -218,6 +223,35 @@ def test_a_refresh_of_one_bank_closes_only_its_row():
     memory.event(VERDICT)
     closed, hit = TIMING.row_closed, TIMING.row_hit
     assert memory.ledger().bound_cycles.tolist() == [closed, closed, hit, closed]
+
+
+def test_channels_of_a_stack_have_rows_and_contexts_of_their_own():
+    """Walks in one context of both channels, read by read in turn, over the same places of each."""
+    memory = _Memory(channels=2)
+    second = memory.stack.first(1)
+    for address in (_row(3), _row(4), _row(4, 1)):
+        for channel, first in enumerate((0, second)):
+            memory.event(REQUEST, first + address, context=5, channel=channel)
+            memory.access(first + address, source=NEAR, context=5)
+    for channel in (0, 1):
+        memory.event(VERDICT, context=5, channel=channel)
+    ledger = memory.ledger()
+    assert ledger.loops.address.tolist() == [
+        first + address for first in (0, second) for address in (_row(3), _row(4), _row(4, 1))
+    ]
+    assert ledger.bound_cycles.tolist() == [TIMING.row_closed, TIMING.same_bank, TIMING.row_hit] * 2
+    assert [rows.reads for rows in ledger.channel_rows] == [3, 3]
+    assert ledger.rows.as_dict() == pytest.approx({"hit": 1 / 3, "closed": 1 / 3, "conflict": 1 / 3})
+
+
+def test_a_far_walk_that_changes_the_channel_is_not_held_up_by_the_bank_of_its_read_before():
+    memory = _Memory(channels=2)
+    for address in (_row(3), memory.stack.first(1) + _row(3), _row(4)):
+        memory.event(REQUEST, address, place=1)
+        memory.access(address, source=Source.FAR_WALKER.value)
+    memory.event(VERDICT, place=1)
+    ledger = memory.ledger(place=1)
+    assert ledger.bound_cycles.tolist() == [TIMING.row_closed, TIMING.row_closed, TIMING.row_conflict]
 
 
 def test_a_place_that_did_nothing_has_an_empty_ledger():

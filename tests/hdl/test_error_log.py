@@ -2,6 +2,7 @@
 
 import random
 
+import pytest
 from amaranth.sim import Simulator
 
 from hdl.error_log import ErrorLog
@@ -9,26 +10,28 @@ from hdl.error_log import ErrorLog
 KINDS = ("corrected", "uncorrectable")
 
 
-def test_counts_and_remembers_the_last_address_of_each_kind() -> None:
+@pytest.mark.parametrize("channels", [1, 4])
+def test_counts_and_remembers_the_last_address_of_each_kind(channels: int) -> None:
     choose = random.Random(20261130)
-    dut = ErrorLog()
+    dut = ErrorLog(channels=channels)
     counts, addresses = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
     clears = 0
 
     async def bench(ctx) -> None:
         nonlocal clears
         for _ in range(1500):
-            kind = choose.choice((*KINDS, None))
             clear = int(choose.random() < 0.02)
-            address = choose.getrandbits(32)
-            for name in KINDS:
-                ctx.set(getattr(dut.errors, name), int(kind == name))
-            ctx.set(dut.errors.address, address)
+            for errors in dut.errors:
+                kind = choose.choice((*KINDS, None))
+                address = choose.getrandbits(32)
+                for name in KINDS:
+                    ctx.set(getattr(errors, name), int(kind == name))
+                ctx.set(errors.address, address)
+                if kind:
+                    counts[kind] += 1
+                    addresses[kind] = address
             ctx.set(dut.clear, clear)
             await ctx.tick()
-            if kind:
-                counts[kind] += 1
-                addresses[kind] = address
             if clear:
                 clears += 1
                 counts.update(dict.fromkeys(KINDS, 0))

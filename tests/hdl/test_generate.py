@@ -49,9 +49,9 @@ def test_text_depends_on_the_design_alone(small: Path, tmp_path: Path) -> None:
     assert ".py" not in text
 
 
-@pytest.mark.parametrize("config", ["small", "default"])
+@pytest.mark.parametrize("config", ["small", "stack", "default"])
 def test_lint_is_clean_with_the_named_waivers(config: str, small: Path, tmp_path: Path) -> None:
-    """Both designs that synthesize; the others are linted whenever they are built."""
+    """All designs that synthesize; the others are linted whenever they are built."""
     folder = small
     if config != "small":
         folder = tmp_path

@@ -110,7 +110,8 @@ class Host:
                 self.pulses.append(("program", ctx.get(words.index), ctx.get(words.word)))
             if context:
                 w = settings.context_write
-                self.pulses.append(("context", *(ctx.get(getattr(w, f)) for f in
+                channel = ctx.get(settings.context_channel)
+                self.pulses.append(("context", channel, *(ctx.get(getattr(w, f)) for f in
                                     ("index", "base", "limit", "writable"))))  # fmt: skip
             if start:
                 self.pulses.append(("start",))
@@ -146,13 +147,14 @@ def test_constants_say_what_the_design_is():
         assert await host.read(offset("CONTEXTS")) == (16, OKAY)
         assert await host.read(offset("CLOCK_PS")) == (1000, OKAY)
         assert await host.read(offset("MEMORY_ATOMS")) == (1 << 24, OKAY)
+        assert await host.read(offset("CHANNELS")) == (1, OKAY)
 
     Host(body)
 
 
 def test_every_register_resets_to_what_the_map_says_and_keeps_what_is_written():
     widths = {"INTERRUPT_ENABLE": 1, "REFRESH": 2, "CONTEXT_WRITE": 1, "PROGRAM_INDEX": 6,
-              "CONTEXT_INDEX": 6, "INJECT_LANE": 4} | {
+              "CONTEXT_INDEX": 10, "MEMORY_PAGE": 19, "COUNTED_CHANNELS": 16, "INJECT_LANE": 4} | {
         name: 16 for name in ("COMMAND_BASE", "COMMAND_COUNT", "COMPLETION_BASE", "COMPLETION_SIZE",
                               "LINK_LATENCY_UP", "LINK_LATENCY_DOWN", "LINK_BYTES_PER_CYCLE")
     }  # fmt: skip
@@ -166,8 +168,6 @@ def test_every_register_resets_to_what_the_map_says_and_keeps_what_is_written():
                 value = 0x9E3779B9 * (number + 1) & 0xFFFFFFFF
                 assert await host.write(register.offset, value) == OKAY
                 kept = value & (1 << widths.get(register.name, 32)) - 1
-                if register.name == "MEMORY_PAGE":
-                    kept = value >> 18 << 18
                 assert await host.read(register.offset) == (kept, OKAY), register.name
 
     Host(body, ECC)
@@ -206,13 +206,13 @@ def test_without_ecc_its_registers_read_zero():
 def test_a_program_word_and_a_context_are_written_whole():
     async def body(host):
         for name, value in (("PROGRAM_INDEX", 9), ("PROGRAM_WORD0", 1), ("PROGRAM_WORD1", 2),
-                            ("PROGRAM_WORD2", 3), ("PROGRAM_WORD3", 4), ("CONTEXT_INDEX", 5),
+                            ("PROGRAM_WORD2", 3), ("PROGRAM_WORD3", 4), ("CONTEXT_INDEX", 5 | 3 << 6),
                             ("CONTEXT_BASE", 100), ("CONTEXT_LIMIT", 200), ("CONTEXT_WRITE", 1),
                             ("CONTEXT_BUDGET", 77)):  # fmt: skip
             await host.write(offset(name), value)
         assert host.pulses == [
             ("program", 9, 4 << 96 | 3 << 64 | 2 << 32 | 1),
-            ("context", 5, 100, 200, 1),
+            ("context", 3, 5, 100, 200, 1),
         ]
 
     Host(body)
@@ -232,7 +232,7 @@ def test_the_scratchpad_window_writes_the_strobed_bytes_of_one_word():
 
 def test_the_memory_window_follows_its_page():
     async def body(host):
-        await host.write(offset("MEMORY_PAGE"), 5 << 18)
+        await host.write(offset("MEMORY_PAGE"), 5)
         await host.write(MEMORY_WINDOW + 32 * 2 + 8, 0x12345678)
         assert await host.read(MEMORY_WINDOW + 32 * 2 + 8) == (0x12345678, OKAY)
         assert list(host.memory) == [5 << 13 | 2]

@@ -6,12 +6,15 @@ from functools import partial
 import pytest
 from amaranth.sim import Simulator
 
-from hdl.config import DesignConfig
+from hdl.config import DesignConfig, MemoryConfig
 from hdl.layouts import MemoryStatus, VerdictKind, WalkStatus
 from hdl.registers import CommandOp
 from hdl.sequencer import Completion, Sequencer
 
 CONFIG = DesignConfig()
+#: Two channels, and the first address of the second.
+STACK = DesignConfig(memory=MemoryConfig(channels=2))
+SECOND = STACK.memory.organisation.atoms
 COMPLETION_BASE = 512
 
 
@@ -48,8 +51,10 @@ class Bench:
         walk_latency=(5, 60),
         write_status=MemoryStatus.OK,
         copy_failed=False,
+        config=CONFIG,
     ):
-        self.dut = Sequencer(CONFIG)
+        self.config = config
+        self.dut = Sequencer(config)
         self.random = random.Random(seed)
         self.atoms = dict(enumerate(commands))
         self.count = len(commands) if count is None else count
@@ -162,13 +167,18 @@ class Bench:
                 pending.pop(0)
             if launched and ready:
                 self.log.append((self.cycle, place, walk))
-                context = walk.context
-                assert all(p["verdict"]["context"] != context for p in pending), "context launched twice"
+                context, channel = walk.context, 0
+                if place == "near":
+                    channel = walk.address // SECOND % self.config.memory.channels
+                assert all(
+                    (p["verdict"]["context"], p["verdict"]["channel"]) != (context, channel) for p in pending
+                ), "context launched twice"
                 pending.append(
                     {
                         "at": now + self.random.randint(*self.walk_latency),
                         "verdict": {
                             "context": context,
+                            "channel": channel,
                             "tag": walk.tag,
                             "kind": VerdictKind.DONE,
                             "status": WalkStatus.DONE,
@@ -390,3 +400,51 @@ def test_random_batches_lose_nothing(seed):
     assert bench.result["completion_count"] == walks
     assert len({record.tag for record in bench.completions}) == walks
     assert bench.seen("write") == writes
+
+
+def test_the_same_context_runs_in_every_channel_and_in_the_far_walker_at_once():
+    commands = [*walk(context=1, address=1), *walk(context=1, address=SECOND + 1),
+                *walk(context=1, address=SECOND + 2, far=True)]  # fmt: skip
+    bench = Bench(commands, config=STACK, walk_latency=(300, 300)).run()
+    assert bench.result["batch_cycles"] < 400
+    found = {record.tag: (record.far, record.channel, record.value) for record in bench.completions}
+    assert found == {0: (0, 0, 1), 1: (0, 1, SECOND + 1), 2: (1, 0, SECOND + 2)}
+
+
+def test_a_context_waits_for_its_own_channel_only():
+    """The third walk waits for the first, whose channel it shares, and no verdict of the other frees it."""
+    commands = [
+        *walk(context=1, address=5),
+        *walk(context=1, address=SECOND + 5),
+        *walk(context=1, address=6),
+    ]
+    bench = Bench(commands, config=STACK, walk_latency=(200, 200)).run()
+    assert [w.address for w in bench.seen("near")] == [5, SECOND + 5, 6]
+    first, second, third = bench.when("near")
+    assert second < first + 100 and third >= first + 200
+    assert [record.tag for record in bench.completions] == [0, 1, 2]
+    assert all(200 <= record.walk_cycles < 300 for record in bench.completions)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_walks_in_both_channels_and_far_all_complete(seed):
+    chance = random.Random(seed)
+    commands = [
+        atom
+        for number in range(60)
+        for atom in walk(
+            context=chance.randrange(4), address=chance.choice((1, SECOND, SECOND + 7)), far=number % 3 == 0
+        )
+    ]
+    bench = Bench(commands, seed=seed, config=STACK, completion_size=64).run()
+    assert bench.result["error"] == 0
+    assert sorted(record.tag for record in bench.completions) == list(range(60))
+    for record in bench.completions:
+        assert record.channel == (0 if record.far else record.value // SECOND)
+
+
+def test_a_start_beyond_the_stack_is_launched_as_any_other():
+    """Some channel refuses it; here its context must be freed by the verdict of that channel."""
+    beyond = 2 * SECOND + 3
+    bench = Bench([*walk(context=1, address=beyond), *walk(context=1, address=beyond)], config=STACK).run()
+    assert [record.channel for record in bench.completions] == [0, 0]

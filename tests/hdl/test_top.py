@@ -3,7 +3,7 @@
 import pytest
 from amaranth.hdl import Signal
 
-from hdl import top
+from hdl import memory_channel, memory_side, top
 from hdl.config import named_config
 from hdl.registers import MEMORY_WINDOW, REGISTER_BY_NAME
 from tests.hdl.streams import run
@@ -24,33 +24,41 @@ async def _write(ctx, axi, address, data):
     ctx.set(axi.bready, 0)
 
 
-@pytest.mark.parametrize("name", ["BulkMerge", "Arbiter"])
-def test_whose_turn_it_is_does_not_depend_on_what_was_before_a_batch(name, monkeypatch):
+@pytest.mark.parametrize(
+    ("module", "name", "config"),
+    [
+        (top, "BulkMerge", "small"),
+        (memory_channel, "Arbiter", "small"),
+        (memory_side, "StreamMerge", "stack"),
+    ],
+)
+def test_whose_turn_it_is_does_not_depend_on_what_was_before_a_batch(module, name, config, monkeypatch):
     """A register beside the turn shows that a batch begins with the reset state of both.
 
     Seen from outside, an old turn counts only if two first requests of a batch meet in one cycle.
     """
-    touched = Signal()
+    touched = []
 
-    class Probed(getattr(top, name)):
-        """The component, which also remembers that it had a request."""
+    class Probed(getattr(module, name)):
+        """The component, which also remembers that something went through it."""
 
         def elaborate(self, platform):
             m = super().elaborate(platform)
-            with m.If(self.memory.request.valid):
-                m.d.sync += touched.eq(1)
+            touched.append(Signal())
+            with m.If(self.output.valid if name == "StreamMerge" else self.memory.request.valid):
+                m.d.sync += touched[-1].eq(1)
             return m
 
-    monkeypatch.setattr(top, name, Probed)
-    dut = top.Clew(named_config("small"))
+    monkeypatch.setattr(module, name, Probed)
+    dut = top.Clew(named_config(config))
 
     async def bench(ctx):
         await _write(ctx, dut.s_axil, MEMORY_WINDOW, 1)
-        assert ctx.get(touched)
+        assert any(ctx.get(one) for one in touched)
         # An empty batch.
         await _write(ctx, dut.s_axil, REGISTER_BY_NAME["START"].offset, 1)
         for _ in range(1000):
-            if not ctx.get(touched):
+            if not any(ctx.get(one) for one in touched):
                 return
             await ctx.tick()
         raise AssertionError("the state of before outlived the start of a batch")

@@ -1,4 +1,4 @@
-"""A round-robin choice among the contexts of a walker."""
+"""A round-robin choice among requests."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring

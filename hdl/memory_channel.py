@@ -1,0 +1,170 @@
+"""A memory channel: near walker, arbiter, controller and device, and the checker of its buses."""
+
+from typing import Any
+
+from amaranth.hdl import Module, ResetInserter
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from .config import DesignConfig
+from .fabric.arbiter import Arbiter
+from .layouts import (
+    AccessMonitor,
+    ContextWrite,
+    ErrorMonitor,
+    FaultInjection,
+    HopMonitor,
+    MemoryPort,
+    ProgramWrite,
+    RefreshMode,
+    RowBus,
+    Source,
+    Verdict,
+    Walk,
+)
+from .memory.checker import RULE_WIDTH, Checker, ColumnMonitor
+from .memory.controller import Controller
+from .memory.device import Device
+from .memory.stack import StackMap
+from .walker.walker import Walker
+
+__all__ = ["MemoryChannel"]
+
+
+class MemoryChannel(wiring.Component):
+    """One channel of the stack from its ports down to the storage; it shares nothing with other channels.
+
+    Addresses at its ports are those of the stack. One that lies in another channel is answered with
+    OUT_OF_RANGE, so a near walk that leaves its channel ends with OUT_OF_WINDOW.
+
+    Parameters
+    ----------
+    channel : int
+        Its number in the stack.
+
+    Members
+    -------
+    walk, bulk : In(MemoryPort)
+        The far walker's requests and all others, from the link.
+    launch : In(stream of Walk), verdict : Out(stream of Verdict)
+        Of the near walker.
+    program_write : In(ProgramWrite), context_write : In(ContextWrite)
+        To the near walker.
+    refresh : In(RefreshMode)
+    restart : In(1), restarted : Out(1)
+        See `Controller`. During a restart the arbiter begins with its reset turn.
+    idle : Out(1)
+        The near walker is.
+    row : Out(RowBus), column : Out(ColumnMonitor), access : Out(AccessMonitor), hop : Out(HopMonitor)
+        Monitors: the command buses, the column access of this cycle, the near walker.
+    violation : Out(1), violation_rule : Out(RULE_WIDTH)
+        The RTL checker's report of this cycle; 0 without `config.checker`.
+    errors : Out(ErrorMonitor()), fault : In(FaultInjection())
+        What ECC found, and the control of the device's fault injector; only with `config.controller.ecc`.
+    """
+
+    def __init__(self, config: DesignConfig, *, channel: int) -> None:
+        self._config = config
+        self._channel = channel
+        members: dict[str, Any] = {
+            "walk": In(MemoryPort()),
+            "bulk": In(MemoryPort()),
+            "launch": In(stream.Signature(Walk)),
+            "verdict": Out(stream.Signature(Verdict)),
+            "program_write": In(ProgramWrite()),
+            "context_write": In(ContextWrite()),
+            "refresh": In(RefreshMode),
+            "restart": In(1),
+            "restarted": Out(1),
+            "idle": Out(1),
+            "row": Out(RowBus()),
+            "column": Out(ColumnMonitor()),
+            "access": Out(AccessMonitor()),
+            "hop": Out(HopMonitor()),
+            "violation": Out(1),
+            "violation_rule": Out(RULE_WIDTH),
+        }
+        if config.controller.ecc:
+            members |= {"errors": Out(ErrorMonitor()), "fault": In(FaultInjection())}
+        super().__init__(members)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        m.submodules.near_walker = near_walker = Walker(config, source=Source.NEAR_WALKER)
+        arbiter = Arbiter(config)
+        m.submodules.arbiter = ResetInserter(self.restart)(arbiter)
+        m.submodules.controller = controller = Controller(config)
+        m.submodules.device = device = Device(config, channel=self._channel)
+
+        connect(m, flipped(self.launch), near_walker.launch)
+        connect(m, near_walker.verdict, flipped(self.verdict))
+        connect(m, flipped(self.program_write), near_walker.program_write)
+        connect(m, flipped(self.context_write), near_walker.context_write)
+        connect(m, near_walker.memory, arbiter.near)
+        connect(m, flipped(self.walk), arbiter.far)
+        connect(m, flipped(self.bulk), arbiter.bulk)
+        connect(m, controller.memory.response, arbiter.memory.response)
+        connect(m, controller.row, device.row)
+        connect(m, controller.column, device.column)
+        connect(m, near_walker.hop, flipped(self.hop))
+        connect(m, controller.access, flipped(self.access))
+
+        # Within the channel addresses count from 0: its own number is taken off the top bits, and what is
+        # left of another's is out of range.
+        stack = StackMap(config.memory)
+        first = stack.first(self._channel)
+        asked, request = arbiter.memory.request, controller.memory.request
+        m.d.comb += [
+            request.valid.eq(asked.valid),
+            asked.ready.eq(request.ready),
+            request.payload.eq(asked.payload),
+        ]
+        if self._channel:
+            m.d.comb += [
+                request.payload.address.eq(asked.payload.address ^ first),
+                self.verdict.payload.channel.eq(self._channel),
+            ]
+
+        m.d.comb += [
+            controller.refresh.eq(self.refresh),
+            controller.restart.eq(self.restart),
+            self.restarted.eq(controller.restarted),
+            self.idle.eq(near_walker.idle),
+        ]
+        if config.controller.ecc:
+            # An injector that is armed for an atom of one channel is disarmed in the others.
+            fault = self.fault
+            mine = stack.channel_wires(fault.address) == self._channel
+            m.d.comb += [
+                device.fault.address.eq(fault.address ^ first),
+                device.fault.lane.eq(fault.lane),
+                device.fault.flips.eq(fault.flips),
+                device.fault.set_flips.eq(fault.set_flips),
+                device.fault.set_armed.eq(fault.set_armed),
+                device.fault.arm.eq(fault.arm & mine),
+                device.fault.sticky.eq(fault.sticky),
+                fault.armed.eq(device.fault.armed),
+                self.errors.corrected.eq(controller.errors.corrected),
+                self.errors.uncorrectable.eq(controller.errors.uncorrectable),
+                self.errors.address.eq(controller.errors.address | first),
+            ]
+        listeners = [(self.row, self.column)]
+        if config.checker:
+            m.submodules.checker = checker = Checker(config)
+            listeners.append((checker.row, checker.column))
+            m.d.comb += [
+                checker.refresh_enable.eq((self.refresh != RefreshMode.NONE) & ~self.restart),
+                self.violation.eq(checker.violation),
+                self.violation_rule.eq(checker.rule),
+            ]
+        for row, column in listeners:
+            m.d.comb += [
+                getattr(row, name).eq(getattr(controller.row, name))
+                for name in ("op", "pseudo_channel", "bank", "row")
+            ]
+            m.d.comb += [
+                getattr(column, name).eq(getattr(controller.column, name))
+                for name in ("op", "pseudo_channel", "bank", "column")
+            ]
+        return m

@@ -1,0 +1,166 @@
+"""The memory side of the link: the channels of the stack, and what brings each message to its own."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, ResetInserter, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from .config import DesignConfig
+from .fabric.pass_queue import PassQueue
+from .fabric.router import Router
+from .fabric.stream_merge import StreamMerge
+from .layouts import (
+    CHANNEL_WIDTH,
+    AccessMonitor,
+    ContextWrite,
+    ErrorMonitor,
+    FaultInjection,
+    HopMonitor,
+    MemoryPort,
+    MemoryRequest,
+    MemoryResponse,
+    ProgramWrite,
+    RefreshMode,
+    RowBus,
+    Verdict,
+    Walk,
+)
+from .memory.checker import RULE_WIDTH, ColumnMonitor
+from .memory.stack import StackMap
+from .memory_channel import MemoryChannel
+
+__all__ = ["MemorySide"]
+
+
+class MemorySide(wiring.Component):
+    """The stack: `config.memory.channels` channels behind the memory side of the link.
+
+    Requests go to the channel of their address, a launch to the channel of its start address; what lies
+    beyond the stack goes to some channel, which refuses it. None of this takes a cycle. Responses and
+    verdicts of several channels share the link round robin. A response that has to wait for its turn waits
+    in a queue with room for every credit of the link, so no channel is held up by another; what is shared
+    is the link alone. With one channel all of this is wires.
+
+    Members
+    -------
+    walk, bulk : In(MemoryPort)
+        The far walker's requests and all others.
+    launch : In(stream of Walk), verdict : Out(stream of Verdict)
+        Of the near walkers; a verdict says which channel it comes from.
+    program_write : In(ProgramWrite)
+        To every near walker.
+    context_write : In(ContextWrite), context_channel : In(4)
+        To the near walker of that channel.
+    refresh : In(RefreshMode)
+        Of all controllers.
+    restart : In(1), restarted : Out(1)
+        See `Controller`: all controllers have restarted.
+    idle : Out(1)
+        Every near walker is.
+    row, column, access, hop : Out, `channels` times
+        Monitors, see `MemoryChannel`.
+    violation, violation_rule : Out, `channels` times
+    errors : Out(ErrorMonitor()), `channels` times; fault : In(FaultInjection())
+        Only with `config.controller.ecc`. A fault strikes in the channel of its address.
+    """
+
+    def __init__(self, config: DesignConfig) -> None:
+        self._config = config
+        channels = config.memory.channels
+        members: dict[str, Any] = {
+            "walk": In(MemoryPort()),
+            "bulk": In(MemoryPort()),
+            "launch": In(stream.Signature(Walk)),
+            "verdict": Out(stream.Signature(Verdict)),
+            "program_write": In(ProgramWrite()),
+            "context_write": In(ContextWrite()),
+            "context_channel": In(CHANNEL_WIDTH),
+            "refresh": In(RefreshMode),
+            "restart": In(1),
+            "restarted": Out(1),
+            "idle": Out(1),
+            "row": Out(RowBus()).array(channels),
+            "column": Out(ColumnMonitor()).array(channels),
+            "access": Out(AccessMonitor()).array(channels),
+            "hop": Out(HopMonitor()).array(channels),
+            "violation": Out(1).array(channels),
+            "violation_rule": Out(RULE_WIDTH).array(channels),
+        }
+        if config.controller.ecc:
+            members |= {"errors": Out(ErrorMonitor()).array(channels), "fault": In(FaultInjection())}
+        super().__init__(members)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        link = self._config.link
+        channels: list[Any] = []
+        for number in range(self._config.memory.channels):
+            channel = MemoryChannel(self._config, channel=number)
+            m.submodules[f"channel_{number}"] = channel
+            channels.append(channel)
+            connect(m, flipped(self.program_write), channel.program_write)
+            m.d.comb += [
+                getattr(channel.context_write, name).eq(getattr(self.context_write, name))
+                for name in ("index", "base", "limit", "writable", "budget")
+            ]
+            m.d.comb += [
+                channel.context_write.enable.eq(self.context_write.enable & (self.context_channel == number)),
+                channel.refresh.eq(self.refresh),
+                channel.restart.eq(self.restart),
+                self.violation[number].eq(channel.violation),
+                self.violation_rule[number].eq(channel.violation_rule),
+            ]
+            for name in ("row", "column", "access", "hop"):
+                connect(m, getattr(channel, name), flipped(getattr(self, name)[number]))
+            if self._config.controller.ecc:
+                connect(m, channel.errors, flipped(self.errors[number]))
+                m.d.comb += [
+                    getattr(channel.fault, name).eq(getattr(self.fault, name))
+                    for name in ("address", "lane", "flips", "set_flips", "set_armed", "arm", "sticky")
+                ]
+        if self._config.controller.ecc:
+            m.d.comb += self.fault.armed.eq(Cat(channel.fault.armed for channel in channels).any())
+        m.d.comb += [
+            self.restarted.eq(Cat(channel.restarted for channel in channels).all()),
+            self.idle.eq(Cat(channel.idle for channel in channels).all()),
+        ]
+
+        if len(channels) == 1:
+            for name in ("walk", "bulk", "launch"):
+                connect(m, flipped(getattr(self, name)), getattr(channels[0], name))
+            connect(m, channels[0].verdict, flipped(self.verdict))
+            return m
+
+        self._route(m, "launch", Walk, self.launch, [channel.launch for channel in channels])
+        self._merge(m, "verdict", Verdict, [channel.verdict for channel in channels], self.verdict)
+        for name, credits in (("walk", link.walk_credits), ("bulk", link.bulk_credits)):
+            port: Any = getattr(self, name)
+            ports: list[Any] = [getattr(channel, name) for channel in channels]
+            self._route(m, name, MemoryRequest, port.request, [each.request for each in ports])
+            answers: list[Any] = []
+            for number, each in enumerate(ports):
+                queue = PassQueue(MemoryResponse, depth=credits)
+                m.submodules[f"{name}_queue_{number}"] = queue
+                connect(m, each.response, queue.input)
+                answers.append(queue.output)
+            self._merge(m, name, MemoryResponse, answers, port.response)
+        return m
+
+    def _route(self, m: Module, name: str, shape: Any, source: Any, sinks: list[Any]) -> None:
+        """Payloads of `source`, each to the channel of its address."""
+        router = Router(shape, outputs=len(sinks))
+        m.submodules[f"{name}_router"] = router
+        connect(m, flipped(source), router.input)
+        address = Value.cast(source.payload.address)
+        m.d.comb += router.select.eq(StackMap(self._config.memory).channel_wires(address))
+        for output, sink in zip(router.output, sinks, strict=True):
+            connect(m, output, sink)
+
+    def _merge(self, m: Module, name: str, shape: Any, sources: list[Any], sink: Any) -> None:
+        """Payloads of all `sources`; whose turn it is does not depend on what was before a restart."""
+        merge = StreamMerge(shape, inputs=len(sources))
+        m.submodules[f"{name}_merge"] = ResetInserter(self.restart)(merge)
+        for source, input in zip(sources, merge.input, strict=True):
+            connect(m, source, input)
+        connect(m, merge.output, flipped(sink))
