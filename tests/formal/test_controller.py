@@ -65,7 +65,7 @@ class CountProperty(ChannelProperty):
             # While the atomic unit reads, one of those below is its own: its proof knows which.
             Assert(~answered | (above != 0) | atomic.state("READ")),
             Cover(answered & (above == 3)),
-            Cover(valid.all()),
+            Cover(ones(valid) == 2),
             Cover(atomic.state("ANSWER") & (below != 0)),
         ]
         # One bank's slots, whichever it is: what entered one is what its command asks for.
