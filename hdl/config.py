@@ -95,8 +95,10 @@ class ScratchpadConfig:
 class ControllerConfig:
     """The size and the policies of a channel controller."""
 
-    bank_queue: int = 4
-    """Requests queued at one bank."""
+    bank_queue: int = 3
+    """Requests of one bank among which the scheduler chooses."""
+    overflow: int = 32
+    """Requests that may wait behind those, all banks together, before they stop the port."""
     write_buffer: int = 32
     """Writes whose data waits for the drain."""
     drain_high: int = 24
@@ -123,6 +125,12 @@ class ControllerConfig:
 
     def __post_init__(self) -> None:
         _require(2 <= self.bank_queue <= 8, "controller.bank_queue", self.bank_queue, "2 to 8")
+        _require(
+            _power_of_two(self.overflow) and self.overflow >= 2,
+            "controller.overflow",
+            self.overflow,
+            "a power of two from 2",
+        )
         _require(
             _power_of_two(self.write_buffer) and self.write_buffer >= 4,
             "controller.write_buffer",
@@ -268,7 +276,7 @@ CONFIGS: dict[str, DesignConfig] = {
         link=LinkConfig(walk_credits=4, bulk_credits=4),
         scratchpad=ScratchpadConfig(banks=2, bank_bytes=2048),
         controller=ControllerConfig(
-            bank_queue=2, write_buffer=4, drain_high=3, drain_low=1, response_slots=8
+            bank_queue=2, overflow=4, write_buffer=4, drain_high=3, drain_low=1, response_slots=8
         ),
         memory=MemoryConfig(rows=2, columns=8),
     ),

@@ -3,19 +3,26 @@
 Nothing here is one machine per bank. Every fact about slot s of all banks is one packed vector, a bit a
 bank, so the scheduler looks at all banks in a few vector operations. What is wide (row, column, tag) lives
 in small memories that are indexed by bank and read only where a command or a comparison needs it.
+
+A request whose bank has no free slot waits in the overflow, behind the others of its bank. When a slot of
+such a bank is served, the next one moves there in the next cycle. So a bank with requests in the overflow has
+every slot filled but in that one cycle, and what is in its slots is older than what is not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import DesignConfig
 from ..layouts import RowClass, RowOp, Tag
+from .overflow import Overflow
 
 __all__ = ["BankQueues", "BankState", "pair_index"]
 
@@ -30,21 +37,40 @@ class BankState(wiring.Signature):
 
     Members
     -------
-    valid, write, hit, ordered, old, priority : Out(units).array(slots)
+    valid, write, hit, ordered, old, priority, batch : Out(units).array(slots)
         `hit`: the request's row is open. `ordered`: an older request of the bank has the same atom, and one
-        of the two writes. `old`: it has waited for at least half of the age cap.
+        of the two writes. `old`: it has waited for at least half of the age cap, and no request that was old
+        before is left. `batch`: it was there when the last batch began.
     before : Out(units).array(slots * (slots - 1) / 2)
         The request in the first slot of the pair is older than the one in the second.
     open : Out(units)
         The bank has a row open.
+    overflow : Out(units)
+        More requests of the bank wait for a slot.
     """
 
     def __init__(self, *, units: int, slots: int) -> None:
-        vectors = ("valid", "write", "hit", "ordered", "old", "priority")
+        vectors = ("valid", "write", "hit", "ordered", "old", "priority", "batch")
         super().__init__(
             {name: Out(units).array(slots) for name in vectors}
-            | {"before": Out(units).array(slots * (slots - 1) // 2), "open": Out(units)}
+            | {"before": Out(units).array(slots * (slots - 1) // 2)}
+            | {"open": Out(units), "overflow": Out(units)}
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Entrance:
+    """A way into the slots: the request that enters slot `slot` (one hot, 0 for none) of bank `unit`."""
+
+    name: str
+    unit: Value
+    slot: Value
+    atom: Value
+    owner: Value
+    write: Value
+    priority: Value
+    seen: Value
+    old: Value
 
 
 class BankQueues(wiring.Component):
@@ -58,15 +84,27 @@ class BankQueues(wiring.Component):
     entry : In(write buffer entries)
         Where the data of a write waits.
     room : Out(1)
-        The queue of `unit` has a free slot.
+        There is a place for a request of `unit`, in its queue or in the overflow.
+    alone : Out(1)
+        The request that is taken comes to a bank where nothing is queued.
+    same_row : Out(1)
+        The request on `unit` and `row` wants the row that was opened there last.
     tick : In(1)
         Half of the age cap has passed.
+    ripen : In(1)
+        What was there at the tick before is old.
+    begin_batch : In(1)
+        What is in the slots now is the next batch.
     row_op, row_unit : In
         The row command decided in this cycle. All-bank commands address the pseudo channel of `row_unit`.
     row_slot : In(slots), one hot
         Whose row to open; `row_row` : Out(row) is that row.
+    activated : Out(units)
+        The bank where a row is opened.
     column_issue, column_unit : In, column_slot : In(slots), one hot
         The request that is served in this cycle and leaves its slot.
+    column_closes : In(1)
+        It is served with auto-precharge.
     column_column, column_row, column_tag, column_entry, column_class : Out
         What it asked for, and what it found.
     busy : Out(units)
@@ -80,6 +118,7 @@ class BankQueues(wiring.Component):
     def __init__(self, config: DesignConfig) -> None:
         organisation = config.memory.organisation
         self._slots = config.controller.bank_queue
+        self._overflow = config.controller.overflow
         self._pseudo_channels = organisation.pseudo_channels
         self._units = organisation.pseudo_channels * organisation.banks
         self._row_bits = organisation.rows.bit_length() - 1
@@ -99,14 +138,20 @@ class BankQueues(wiring.Component):
                 "tag": In(Tag),
                 "entry": In(entry),
                 "room": Out(1),
+                "alone": Out(1),
+                "same_row": Out(1),
                 "tick": In(1),
+                "ripen": In(1),
+                "begin_batch": In(1),
                 "row_op": In(RowOp),
                 "row_unit": In(unit),
                 "row_slot": In(self._slots),
                 "row_row": Out(self._row_bits),
+                "activated": Out(self._units),
                 "column_issue": In(1),
                 "column_unit": In(unit),
                 "column_slot": In(self._slots),
+                "column_closes": In(1),
                 "column_column": Out(self._column_bits),
                 "column_row": Out(self._row_bits),
                 "column_tag": Out(Tag),
@@ -127,8 +172,9 @@ class BankQueues(wiring.Component):
             m.d.comb += vector.eq((enable << unit)[:units])
             return vector
 
-        # -- What the row command does to the banks --
-        activated = one(self.row_op == RowOp.ACTIVATE, self.row_unit, "activated")
+        # -- What the commands do to the banks --
+        activated = self.activated
+        m.d.comb += activated.eq(one(self.row_op == RowOp.ACTIVATE, self.row_unit, "activated_unit"))
         precharged = one(self.row_op == RowOp.PRECHARGE, self.row_unit, "precharged")
         all_closed = Signal(units)
         banks = units // self._pseudo_channels
@@ -137,7 +183,8 @@ class BankQueues(wiring.Component):
             chosen = (self.row_op == RowOp.PRECHARGE_ALL) & (channel == p if len(channel) else 1)
             m.d.comb += all_closed[banks * p : banks * (p + 1)].eq(chosen.replicate(banks))
         closed = Signal(units)
-        m.d.comb += closed.eq(precharged | all_closed)
+        closing = one(self.column_issue & self.column_closes, self.column_unit, "closing")
+        m.d.comb += closed.eq(precharged | all_closed | closing)
         m.d.sync += state.open.eq((state.open & ~closed) | activated)
 
         m.submodules.open_row = open_row = memory.Memory(shape=unsigned(self._row_bits), depth=units, init=[])
@@ -168,41 +215,40 @@ class BankQueues(wiring.Component):
         def column_of(atom: Value) -> Value:
             return Value.cast(atom[: self._column_bits])
 
-        # -- Enqueue: into the lowest free slot --
-        free = Signal(slots)
-        taken = Signal(slots)
-        entering = Cat(self.column, self.row)
-        m.d.comb += [
-            free.eq(Cat(~valid.bit_select(self.unit, 1) for valid in state.valid)),
-            self.room.eq(free.any()),
-            taken.eq(Mux(self.enqueue, free & (~free + 1)[:slots], 0)),
-        ]
+        # -- Into the slots --
+        arrival, refill = self._entrances(m, one)
         for s in range(slots):
             atom_write, owner_write = atoms[s].write_port(), owners[s].write_port()
+            refilled = refill.slot[s]
             m.d.comb += [
-                atom_write.en.eq(taken[s]),
-                atom_write.addr.eq(self.unit),
-                atom_write.data.eq(entering),
-                owner_write.en.eq(taken[s]),
-                owner_write.addr.eq(self.unit),
-                owner_write.data.eq(Cat(self.entry, self.tag)),
+                atom_write.en.eq(arrival.slot[s] | refilled),
+                atom_write.addr.eq(Mux(refilled, refill.unit, arrival.unit)),
+                atom_write.data.eq(Mux(refilled, refill.atom, arrival.atom)),
+                owner_write.en.eq(atom_write.en),
+                owner_write.addr.eq(atom_write.addr),
+                owner_write.data.eq(Mux(refilled, refill.owner, arrival.owner)),
             ]
-        row_is_open = Signal()
-        same_atom = Signal()
-        m.d.comb += [
-            row_is_open.eq(
-                (state.open & ~closed).bit_select(self.unit, 1) & (read(open_row, self.unit) == self.row)
-            ),
-            # A request that leaves in this cycle still counts: marking one too many is harmless.
-            same_atom.eq(
-                Cat(
-                    state.valid[s].bit_select(self.unit, 1)
-                    & (state.write[s].bit_select(self.unit, 1) | self.write)
-                    & (read(atoms[s], self.unit) == entering)
-                    for s in range(slots)
-                ).any()
-            ),
-        ]
+
+        def finds(entrance: _Entrance) -> tuple[Signal, Signal]:
+            """Its row was opened last in its bank; an older request there has the same atom, one a write."""
+            same_row = Signal(name=f"{entrance.name}_same_row")
+            same_atom = Signal(name=f"{entrance.name}_same_atom")
+            m.d.comb += [
+                same_row.eq(read(open_row, entrance.unit) == row_of(entrance.atom)),
+                # A request that leaves in this cycle still counts: marking one too many is harmless.
+                same_atom.eq(
+                    Cat(
+                        state.valid[s].bit_select(entrance.unit, 1)
+                        & (state.write[s].bit_select(entrance.unit, 1) | entrance.write)
+                        & (read(atoms[s], entrance.unit) == entrance.atom)
+                        for s in range(slots)
+                    ).any()
+                ),
+            ]
+            return same_row, same_atom
+
+        found = [(entrance, *finds(entrance)) for entrance in (arrival, refill)]
+        m.d.comb += self.same_row.eq(found[0][1])
 
         # -- The cycle after ACT: compare that bank's slots with its new row --
         compare = Signal()
@@ -213,32 +259,50 @@ class BankQueues(wiring.Component):
             m.d.sync += [compare_unit.eq(self.row_unit), compare_row.eq(self.row_row)]
 
         # -- The vectors --
-        entered_slots = [one(Value.cast(taken[s]), self.unit, f"entered{s}") for s in range(slots)]
-        for s, entered in enumerate(entered_slots):
+        still_open = Signal(units)
+        m.d.comb += still_open.eq(state.open & ~closed)
+        entered_slots = []
+        for s in range(slots):
             left = one(self.column_issue & self.column_slot[s], self.column_unit, f"left{s}")
             kept = Signal(units, name=f"kept{s}")
             matches = row_of(read(atoms[s], compare_unit)) == compare_row
             matched = one(compare & matches, compare_unit, f"matched{s}")
             seen = Signal(units, name=f"seen{s}")
+            ticks, ripens = self.tick.replicate(units), self.ripen.replicate(units)
             m.d.comb += kept.eq(state.valid[s] & ~left)
-
-            def bit(flag: Value, entered: Signal = entered) -> Value:
-                """The bank that a request enters, if `flag`."""
-                return entered & flag.replicate(units)
-
+            entered: Value = Const(0, units)
+            flags: dict[str, Value] = dict.fromkeys(
+                ("write", "priority", "ordered", "hit", "old", "seen"), Const(0, units)
+            )
+            for entrance, same_row, same_atom in found:
+                here = one(entrance.slot[s], entrance.unit, f"{entrance.name}{s}")
+                entered = entered | here
+                for name, flag in (
+                    ("write", entrance.write),
+                    ("priority", entrance.priority),
+                    ("ordered", same_atom),
+                    ("hit", same_row),
+                    ("old", entrance.old),
+                    ("seen", entrance.seen),
+                ):
+                    flags[name] = flags[name] | (here & flag.replicate(units))
+            entered_slots.append(Signal(units, name=f"entered{s}"))
+            m.d.comb += entered_slots[s].eq(entered)
             m.d.sync += [
-                state.valid[s].eq(kept | entered),
-                state.write[s].eq((state.write[s] & kept) | bit(self.write)),
-                state.priority[s].eq((state.priority[s] & kept) | bit(self.priority)),
-                state.ordered[s].eq((state.ordered[s] & kept) | bit(same_atom)),
-                state.hit[s].eq((((state.hit[s] & ~closed) | matched) & kept) | bit(row_is_open)),
-                state.old[s].eq((state.old[s] | (seen & self.tick.replicate(units))) & kept),
-                seen.eq((seen | self.tick.replicate(units)) & kept),
+                state.valid[s].eq(kept | entered_slots[s]),
+                state.write[s].eq((state.write[s] & kept) | flags["write"]),
+                state.priority[s].eq((state.priority[s] & kept) | flags["priority"]),
+                state.ordered[s].eq((state.ordered[s] & kept) | flags["ordered"]),
+                state.hit[s].eq((((state.hit[s] & ~closed) | matched) & kept) | (flags["hit"] & still_open)),
+                state.old[s].eq(((state.old[s] | (seen & ripens)) & kept) | flags["old"]),
+                seen.eq(((seen | ticks) & kept) | flags["seen"]),
+                state.batch[s].eq((state.batch[s] | self.begin_batch.replicate(units)) & kept),
             ]
+        for s in range(slots):
             for other in range(s):
                 # The slot that was filled last is the younger of its pair.
                 before = state.before[pair_index(slots, other, s)]
-                m.d.sync += before.eq((before | entered) & ~entered_slots[other])
+                m.d.sync += before.eq((before | entered_slots[s]) & ~entered_slots[other])
         m.d.comb += [
             self.busy.eq(reduce(or_, state.valid)),
             self.walks_waiting.eq(reduce(or_, state.priority)),
@@ -278,3 +342,78 @@ class BankQueues(wiring.Component):
             )
         )
         return m
+
+    def _entrances(
+        self, m: Module, one: Callable[[Value, Value, str], Signal]
+    ) -> tuple[_Entrance, _Entrance]:
+        """The request from the port, and the one from the overflow.
+
+        The first takes the lowest free slot of its bank, or waits in the overflow if there is none. The
+        second takes the slot that was served in the cycle before. The memories of a slot are written at one
+        bank a cycle: where both want the same slot, of different banks, the port's takes another.
+        """
+        slots, state = self._slots, self.state
+        atom = Cat(self.column, self.row)
+        owner = Cat(self.entry, self.tag)
+        request = Cat(atom, owner, self.write, self.priority)
+        m.submodules.overflow = overflow = Overflow(
+            units=self._units, depth=self._overflow, width=len(request)
+        )
+        m.d.comb += state.overflow.eq(overflow.waiting)
+
+        served = Signal()
+        refill_unit = Signal.like(self.column_unit)
+        served_slot = Signal(slots)
+        refilled = Signal(slots)
+        m.d.sync += served.eq(self.column_issue)
+        with m.If(self.column_issue):
+            m.d.sync += [refill_unit.eq(self.column_unit), served_slot.eq(self.column_slot)]
+        m.d.comb += [
+            overflow.tick.eq(self.tick),
+            overflow.ripen.eq(self.ripen),
+            overflow.remove.eq(served & overflow.waiting.bit_select(refill_unit, 1)),
+            overflow.remove_unit.eq(refill_unit),
+            refilled.eq(served_slot & overflow.remove.replicate(slots)),
+        ]
+
+        filled = Signal(slots)
+        free = Signal(slots)
+        behind = Signal()
+        taken = Signal(slots)
+        m.d.comb += [
+            filled.eq(Cat(valid.bit_select(self.unit, 1) for valid in state.valid)),
+            free.eq(~filled & ~refilled),
+            behind.eq(filled.all() | overflow.waiting.bit_select(self.unit, 1)),
+            self.room.eq(Mux(behind, overflow.room, free.any())),
+            self.alone.eq(self.enqueue & ~filled.any()),
+            taken.eq(Mux(self.enqueue & ~behind, free & (~free + 1)[:slots], 0)),
+            overflow.append.eq(self.enqueue & behind),
+            overflow.append_unit.eq(self.unit),
+            overflow.append_request.eq(request),
+        ]
+        removed = overflow.removed_request
+        atom_end, owner_end = len(atom), len(atom) + len(owner)
+        return (
+            _Entrance(
+                name="arrival",
+                unit=self.unit,
+                slot=taken,
+                atom=atom,
+                owner=owner,
+                write=self.write,
+                priority=self.priority,
+                seen=Const(0, 1),
+                old=Const(0, 1),
+            ),
+            _Entrance(
+                name="refill",
+                unit=refill_unit,
+                slot=refilled,
+                atom=removed[:atom_end],
+                owner=removed[atom_end:owner_end],
+                write=removed[owner_end],
+                priority=removed[owner_end + 1],
+                seen=overflow.removed_seen,
+                old=overflow.removed_old,
+            ),
+        )

@@ -27,6 +27,7 @@ from .atomic import AtomicUnit
 from .bank import BankQueues
 from .correction import Correction
 from .ecc import WORD_BYTES, AtomEncoder
+from .page_policy import PagePredictor
 from .refresher import Refresher
 from .responses import Responses
 from .scheduler import Scheduler
@@ -36,10 +37,8 @@ from .write_buffer import WriteBuffer
 
 __all__ = ["CONTROLLER_COMMANDS", "Controller"]
 
-#: The commands that this controller issues, where the memory has them: rows stay open, so no auto-precharge.
-CONTROLLER_COMMANDS = frozenset(
-    {Command.ACT, Command.PRE, Command.PREA, Command.REFAB, Command.REFPB, Command.RD, Command.WR}
-)
+#: The commands that this controller issues, where the memory has them.
+CONTROLLER_COMMANDS = frozenset(Command)
 
 
 class Controller(wiring.Component):
@@ -95,8 +94,19 @@ class Controller(wiring.Component):
         m.submodules.timers = timers = Timers(config.memory, commands=commands)
         m.submodules.refresher = refresher = Refresher(config, commands=commands)
         scheduler = Scheduler(config)
-        # Whose turn it is and how old requests are must not depend on what was before a restart.
+        # Whose turn it is, how old requests are and what was learnt must not depend on what was before a
+        # restart.
         m.submodules.scheduler = ResetInserter(self.restarted)(scheduler)
+        if config.controller.page_policy == "adaptive":
+            predictor = PagePredictor(units=len(queues.activated))
+            m.submodules.predictor = ResetInserter(self.restarted)(predictor)
+            m.d.comb += [
+                predictor.arrival.eq(queues.alone),
+                predictor.unit.eq(queues.unit),
+                predictor.same_row.eq(queues.same_row),
+                predictor.activated.eq(queues.activated),
+                scheduler.close.eq(predictor.close),
+            ]
 
         # -- Intake --
         connect(m, flipped(self.memory), atomic.port)
@@ -115,6 +125,8 @@ class Controller(wiring.Component):
             queues.tag.eq(request.payload.tag),
             queues.entry.eq(write_buffer.entry),
             queues.tick.eq(scheduler.tick),
+            queues.ripen.eq(scheduler.ripen),
+            queues.begin_batch.eq(scheduler.begin_batch),
             write_buffer.data.eq(request.payload.data),
             write_buffer.mask.eq(request.payload.mask),
             queue_room.eq(queues.room & (~request.payload.write | write_buffer.room)),
@@ -132,10 +144,6 @@ class Controller(wiring.Component):
                 Mux(place.out_of_range, MemoryStatus.OUT_OF_RANGE, MemoryStatus.OK)
             ),
         ]
-        stalled = Signal()
-        stalled_unit = Signal.like(queues.unit)
-        m.d.sync += stalled.eq(request.valid & ~queues.room & ~place.out_of_range)
-        m.d.sync += stalled_unit.eq(queues.unit)
 
         # -- Decision --
         connect(m, queues.state, scheduler.state)
@@ -143,6 +151,7 @@ class Controller(wiring.Component):
         row_unit = Signal.like(queues.row_unit)
         reads = Signal()
         writes = Signal()
+        closes = Signal()
         m.d.comb += [
             scheduler.activate.eq(timers.activate & ~refresher.hold_activate),
             scheduler.precharge.eq(timers.precharge),
@@ -153,7 +162,6 @@ class Controller(wiring.Component):
             scheduler.row_block.eq(refresher.row_block),
             # A restart waits for the writes.
             scheduler.drain.eq(write_buffer.drain | self.restart),
-            scheduler.stalled.eq((stalled << stalled_unit)[: len(scheduler.stalled)]),
             row_op.eq(Mux(refresher.row_block, refresher.row_op, scheduler.row_op)),
             row_unit.eq(Mux(refresher.row_block, refresher.row_unit, scheduler.row_unit)),
             timers.row_op.eq(row_op),
@@ -166,8 +174,12 @@ class Controller(wiring.Component):
             queues.column_issue.eq(scheduler.column_op != ColumnOp.NOP),
             queues.column_unit.eq(scheduler.column_unit),
             queues.column_slot.eq(scheduler.column_slot),
-            reads.eq(scheduler.column_op == ColumnOp.READ),
-            writes.eq(scheduler.column_op == ColumnOp.WRITE),
+            queues.column_closes.eq(closes),
+            reads.eq((scheduler.column_op == ColumnOp.READ) | (scheduler.column_op == ColumnOp.READ_AUTO)),
+            writes.eq((scheduler.column_op == ColumnOp.WRITE) | (scheduler.column_op == ColumnOp.WRITE_AUTO)),
+            closes.eq(
+                (scheduler.column_op == ColumnOp.READ_AUTO) | (scheduler.column_op == ColumnOp.WRITE_AUTO)
+            ),
             write_buffer.give.eq(writes),
             write_buffer.read_entry.eq(queues.column_entry),
             responses.issue.eq(reads),

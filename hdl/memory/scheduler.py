@@ -9,10 +9,16 @@ buffer is filled to its mark, when a write holds something up (a request of the 
 queue, its age), or when no read has waited for `drain_idle` cycles. Where both wait, a turn that others
 wait for lasts `drain_burst` cycles, so that neither starves.
 
-A request becomes old when it has waited for between half and the whole of `age_cap`. From then on it waits
-only for the older requests of its bank (at most `bank_queue` - 1), for other old requests on the shared
-buses, for the turn of its direction, and for refresh: with Q = bank_queue x banks requests at most in a
-pseudo channel, no longer than age_cap + Q x (row cycle of the bank) + turns and refreshes in that time.
+When the turn of a pseudo channel changes, its banks change one by one: each as soon as its row hits of the
+old direction are served. So rows for the new direction are open by the time the data bus changes.
+
+With the last hit of a row the page policy may close it (auto-precharge), which saves the row bus a command:
+`open` never does, `closed` always, `adaptive` where a request for another row waits or `PagePredictor` says
+so.
+
+A request becomes old when it has waited for between half and the whole of `age_cap` and no request that was
+old before is left. From then on it waits only for others that are old, at most a full channel of them; for
+the turn of its direction; and for refresh. `wait_bound` says for how long at most.
 """
 
 from __future__ import annotations
@@ -20,15 +26,23 @@ from __future__ import annotations
 from functools import reduce
 from operator import and_, or_
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..config import DesignConfig
+from ..config import DesignConfig, MemoryConfig
 from ..layouts import ColumnOp, RowOp
 from .bank import BankState, pair_index
 
-__all__ = ["Scheduler"]
+__all__ = ["Scheduler", "turn_tail"]
+
+
+def turn_tail(config: MemoryConfig) -> int:
+    """Cycles after a change of turn for which row hits of the old direction still use the bus: what it takes
+    the row opened last to be read or written, and one hit more in every bank group."""
+    timing = config.timing
+    opened = timing.activate_lag + max(timing["tRCDRD"], timing["tRCDWR"])
+    return opened + config.organisation.bank_groups * timing["tCCDS"]
 
 
 class Scheduler(wiring.Component):
@@ -47,10 +61,14 @@ class Scheduler(wiring.Component):
         The row bus is the refresher's in this cycle.
     drain : In(1)
         The write buffer wants to be drained.
-    stalled : In(units)
-        The bank for which a request waits outside because its queue is full.
+    close : In(units)
+        The banks whose row is probably not wanted again (`adaptive` only).
     tick : Out(1)
         Half of the age cap has passed.
+    ripen : Out(1)
+        It has, and no request is old any more: what waited at the tick before is old from now on.
+    begin_batch : Out(1)
+        Nothing of the last batch is left to be served: what is queued now is the next one.
     row_op : Out(RowOp), row_unit : Out, row_slot : Out(slots), one hot
     column_op : Out(ColumnOp), column_unit : Out, column_slot : Out(slots), one hot
     """
@@ -61,6 +79,7 @@ class Scheduler(wiring.Component):
         self._slots = config.controller.bank_queue
         self._pseudo_channels = organisation.pseudo_channels
         self._units = organisation.pseudo_channels * organisation.banks
+        self._turn_tail = turn_tail(config.memory)
         vector, unit = In(self._units), range(self._units)
         super().__init__(
             {
@@ -73,8 +92,10 @@ class Scheduler(wiring.Component):
                 "block": vector,
                 "row_block": In(1),
                 "drain": In(1),
-                "stalled": vector,
+                "close": vector,
                 "tick": Out(1),
+                "ripen": Out(1),
+                "begin_batch": Out(1),
                 "row_op": Out(RowOp),
                 "row_unit": Out(unit),
                 "row_slot": Out(self._slots),
@@ -114,6 +135,15 @@ class Scheduler(wiring.Component):
 
     def _any(self, m: Module, name: str, vectors: list[Value]) -> Signal:
         return self._named(m, name, reduce(or_, vectors))
+
+    def _several(self, m: Module, name: str, vectors: list[Signal]) -> Signal:
+        """The banks that are in more than one of `vectors`."""
+        once: Value = vectors[0]
+        twice: Value = Const(0, self._units)
+        for vector in vectors[1:]:
+            twice = twice | (once & vector)
+            once = once | vector
+        return self._named(m, name, twice)
 
     def _pick(self, m: Module, name: str, levels: list[Value], taken: Value) -> tuple[Signal, Signal]:
         """Round robin in the first of `levels` that has a candidate: (one hot, its number)."""
@@ -160,7 +190,9 @@ class Scheduler(wiring.Component):
         half = self._config.age_cap // 2
         age = Signal(range(half))
         m.d.sync += age.eq(age + 1)
-        m.d.comb += self.tick.eq(age == half - 1)
+        # While any is old no other becomes it: so what is old is served once no more than a full channel is.
+        any_old = self._any(m, "any_old", list(state.old))
+        m.d.comb += [self.tick.eq(age == half - 1), self.ripen.eq(self.tick & ~any_old.any())]
 
         # -- What may be served: direction, then order and age, then priority, then the row-hit cap --
         strict = self._any(m, "strict", [state.ordered[s] | state.old[s] for s in each])
@@ -171,8 +203,8 @@ class Scheduler(wiring.Component):
         # In a strict bank only the oldest request counts as waiting.
         read_waits = self._named(m, "read_waits", reads & ~(strict & oldest_writes))
         write_waits = self._named(m, "write_waits", (writes & ~strict) | oldest_writes)
-        urgent = self._named(m, "urgent", (strict & write_waits) | (self.stalled & writes & ~reads))
-        writing = self._turns(m, read_waits, write_waits, urgent)
+        urgent = self._named(m, "urgent", (strict & write_waits) | (state.overflow & writes & ~reads))
+        writing, bus_writes = self._turns(m, read_waits, write_waits, urgent)
 
         first_cut = []
         for s in each:
@@ -189,7 +221,8 @@ class Scheduler(wiring.Component):
         any_hit = self._any(m, "any_hit", list(hits))
         old = self._any(m, "old", [candidates[s] & state.old[s] for s in each])
 
-        # -- Column command --
+        # -- Column command. Batches keep the banks of a stream in step: what came before goes first, so the
+        # hits of one row are all served before those of the next row take turns with them --
         read_ready = self.read & ~self.block & self.read_room.replicate(units)
         write_ready = self.write & ~self.block
         write_hit = self._any(m, "write_hit", [hits[s] & state.write[s] for s in each])
@@ -197,84 +230,134 @@ class Scheduler(wiring.Component):
         column = self._named(
             m,
             "column_candidates",
-            any_hit & ((writing & write_hit & write_ready) | (~writing & ~write_hit & read_ready)),
+            any_hit & ((bus_writes & write_hit & write_ready) | (~bus_writes & ~write_hit & read_ready)),
         )
-        _, column_unit = self._pick(
-            m, "column", [column & old, column & walks, column], self.column_op != ColumnOp.NOP
+        in_batch = self._any(m, "in_batch", [candidates[s] & state.batch[s] for s in each])
+        m.d.comb += self.begin_batch.eq(~(in_batch & ~self.block).any())
+        lowest_column, column_unit = self._pick(
+            m,
+            "column",
+            [column & old, column & walks, column & in_batch, column],
+            self.column_op != ColumnOp.NOP,
         )
+        closing = (lowest_column & self._closing(m)).any()
         m.d.comb += [
             self.column_unit.eq(column_unit),
             self.column_slot.eq(Cat(self._slot(hits, column_unit))),
             self.column_op.eq(
                 Mux(
                     column.any(),
-                    Mux(writing.bit_select(column_unit, 1), ColumnOp.WRITE, ColumnOp.READ),
+                    Mux(
+                        (lowest_column & bus_writes).any(),
+                        Mux(closing, ColumnOp.WRITE_AUTO, ColumnOp.WRITE),
+                        Mux(closing, ColumnOp.READ_AUTO, ColumnOp.READ),
+                    ),
                     ColumnOp.NOP,
                 )
             ),
         ]
         self._count_passing_hits(m, head, capped)
 
-        # -- Row command: ACT before PRE, which needs the bus only once --
+        # -- Row command: ACT before PRE, which needs the bus only once; among ACTs, banks with more to do --
         wanted = self._named(
             m,
             "row_wanted",
             reduce(or_, candidates) & ~any_hit & ~self.block & (~self.row_block).replicate(units),
         )
+        several = self._several(m, "several", list(state.valid))
         to_open = self._named(m, "to_open", wanted & ~state.open & self.activate)
         to_close = self._named(m, "to_close", wanted & state.open & self.precharge)
         row = self._named(m, "row_candidates", to_open | to_close)
-        lowest, row_unit = self._pick(
+        lowest_row, row_unit = self._pick(
             m,
             "row",
-            [to_open & old, to_close & old, to_open & walks, to_close & walks, to_open, to_close],
+            [
+                *(to_open & old, to_close & old),
+                *(to_open & walks, to_close & walks),
+                *(to_open & several, to_open, to_close),
+            ],
             self.row_op != RowOp.NOP,
         )
         m.d.comb += [
             self.row_unit.eq(row_unit),
             self.row_slot.eq(Cat(self._slot(candidates, row_unit))),
             self.row_op.eq(
-                Mux(row.any(), Mux((lowest & to_open).any(), RowOp.ACTIVATE, RowOp.PRECHARGE), RowOp.NOP)
+                Mux(row.any(), Mux((lowest_row & to_open).any(), RowOp.ACTIVATE, RowOp.PRECHARGE), RowOp.NOP)
             ),
         ]
         return m
 
-    def _turns(self, m: Module, read_waits: Value, write_waits: Value, urgent: Value) -> Value:
-        """Whose turn it is in each pseudo channel, as a vector of banks: 1 writes, 0 reads."""
+    def _closing(self, m: Module) -> Value:
+        """The banks whose next column command closes the row."""
+        state, slots = self.state, range(self._slots)
+        if self._config.page_policy == "open":
+            return Const(0, self._units)
+        last_hit = ~self._several(m, "more_hits", list(state.hit))
+        if self._config.page_policy == "closed":
+            return last_hit
+        other_row = self._any(m, "other_row", [state.valid[s] & ~state.hit[s] for s in slots])
+        return last_hit & (other_row | self.close)
+
+    def _turns(
+        self, m: Module, read_waits: Value, write_waits: Value, urgent: Value
+    ) -> tuple[Signal, Signal]:
+        """Which banks write (others read), and where the data bus does, both as vectors of banks.
+
+        When a pseudo channel's turn changes, a bank follows as soon as it has no row hit of the old direction
+        left, so that it opens rows for the new one; the bus follows when no bank has, or after `turn_tail`.
+        """
+        state, slots = self.state, range(self._slots)
         banks = self._units // self._pseudo_channels
         idle_limit, burst = self._config.drain_idle, self._config.drain_burst
+        read_hits = self._any(m, "read_hits", [state.hit[s] & ~state.write[s] for s in slots])
+        write_hits = self._any(m, "write_hits", [state.hit[s] & state.write[s] for s in slots])
         idle = Signal(range(idle_limit + 1))
         with m.If(read_waits.any()):
             m.d.sync += idle.eq(0)
         with m.Elif(idle != idle_limit):
             m.d.sync += idle.eq(idle + 1)
-        turns = []
+        turns, buses = [], []
         for p in range(self._pseudo_channels):
             span = slice(banks * p, banks * (p + 1))
-            turn = Signal(name=f"writing{p}")
-            spent = Signal(range(burst + 1), name=f"turn_cycles{p}")
-            read, write, pressed, change = (
-                Signal(name=f"{n}{p}") for n in ("any_read", "any_write", "pressed", "change")
+            turn = Signal(name=f"turn{p}")
+            bus = Signal(name=f"bus{p}")
+            spent = Signal(range(max(burst, self._turn_tail) + 1), name=f"turn_cycles{p}")
+            read, write, pressed, change, tail = (
+                Signal(name=f"{n}{p}") for n in ("any_read", "any_write", "pressed", "change", "tail")
             )
-            expired = spent == burst
+            expired = spent >= burst
             m.d.comb += [
                 read.eq(read_waits[span].any()),
                 write.eq(write_waits[span].any()),
                 pressed.eq(urgent[span].any() | self.drain),
                 change.eq(
-                    Mux(
+                    (turn == bus)
+                    & Mux(
                         turn,
                         ~write | (read & (~pressed | expired)),
                         write & Mux(read, pressed & expired, pressed | (idle == idle_limit)),
                     )
                 ),
+                # The hits of a row opened in the cycle of the change show two cycles after it.
+                tail.eq(
+                    (spent < 2)
+                    | (Mux(bus, write_hits[span].any(), read_hits[span].any()) & (spent < self._turn_tail))
+                ),
             ]
             with m.If(change):
                 m.d.sync += [turn.eq(~turn), spent.eq(0)]
-            with m.Elif(~expired):
+            with m.Elif(~expired | (turn != bus)):
                 m.d.sync += spent.eq(spent + 1)
+            with m.If((turn != bus) & ~tail):
+                m.d.sync += bus.eq(turn)
             turns.append(turn.replicate(banks))
-        return self._named(m, "writing", Value.cast(Cat(turns)))
+            buses.append(bus.replicate(banks))
+        turn_writes = self._named(m, "turn_writes", Value.cast(Cat(turns)))
+        bus_writes = self._named(m, "bus_writes", Value.cast(Cat(buses)))
+        # Where turn and bus differ, the bus has the old direction.
+        left = (turn_writes & read_hits) | (~turn_writes & write_hits)
+        keeps = self._named(m, "keeps_direction", left & (turn_writes ^ bus_writes))
+        return self._named(m, "writing", turn_writes ^ keeps), bus_writes
 
     def _count_passing_hits(self, m: Module, head: list[Signal], capped: Signal) -> None:
         """Count, a bank, the column commands since its oldest permitted request was served last."""

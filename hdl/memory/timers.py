@@ -83,6 +83,10 @@ def waits(timing: TimingPreset, commands: frozenset[Command]) -> tuple[Wait, ...
     return tuple(wait for wait in dict.fromkeys(found) if not implied(wait))
 
 
+#: Ready when the same command without auto-precharge is: the table's rows to both are alike.
+_WITH_AUTO_PRECHARGE = (Command.RDA, Command.WRA)
+
+
 class _Counter:
     """A bit-sliced down counter of `units` places: loaded with `cycles` - 1, it rests at zero."""
 
@@ -124,7 +128,8 @@ class Timers(wiring.Component):
     column_unit : In(unit)
         What is decided in this cycle; it limits the next cycles.
     activate, precharge, read, write : Out(units)
-        The banks that may take the command now, as far as time is concerned.
+        The banks that may take the command now, as far as time is concerned; a read or a write with
+        auto-precharge or without.
     refresh_bank : Out(units)
         Likewise for REFpb; a member only where `commands` has it.
     bank_rested : Out(units)
@@ -234,6 +239,8 @@ class Timers(wiring.Component):
         # Commands of one bus with the same waits share a counter.
         tables: dict[tuple[Scope, Command, int], dict[Command, int]] = defaultdict(dict)
         for wait in self._waits:
+            if wait.after in _WITH_AUTO_PRECHARGE:
+                continue
             table = tables[wait.scope, wait.before, wait.window]
             table[wait.after] = max(wait.cycles, table.get(wait.after, 0))
         shared: dict[tuple[Scope, int, bool, tuple[tuple[Command, int], ...]], list[Command]] = defaultdict(

@@ -115,7 +115,7 @@ class Proof:
     depth: int
     cover_depth: int
     """Cycles within which the covers and the counterexample of the false twin lie."""
-    timeout: int = 300
+    timeout: int = 600
     """Seconds that a task may take; then it has failed."""
     flatten: bool = True
     """Optimise across modules: what no property looks at goes, and equal submodules become one."""

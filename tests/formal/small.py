@@ -12,9 +12,11 @@ from hdl.memory.timing import Organisation, TimingPreset, Value, preset
 __all__ = ["SmallMemory", "small_design"]
 
 _FILE = str(Path(__file__).with_name("tiny.toml"))
-#: The smallest controller: two slots a bank, and caps that are reached within a few cycles.
+#: The smallest controller: two slots a bank, two requests beside them, and caps that are reached within a few
+#: cycles.
 _SMALLEST = ControllerConfig(
     bank_queue=2,
+    overflow=2,
     write_buffer=4,
     drain_high=2,
     drain_low=1,

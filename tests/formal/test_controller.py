@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from functools import reduce
-from operator import add
+from itertools import combinations
+from operator import add, or_
 from pathlib import Path
 
 import pytest
 from amaranth.asserts import AnyConst
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, Signal, Value
 
 from hdl.config import DesignConfig
 from hdl.layouts import ColumnOp, MemoryRequest, RefreshMode, Tag
 from hdl.memory.address import AddressMap
 from tests.formal.channel import ChannelProperty
-from tests.formal.harness import Proof, quick
+from tests.formal.harness import Internals, Proof, quick
 from tests.formal.small import SmallMemory, small_design
 
 
@@ -23,12 +24,41 @@ def ones(vector: Value) -> Value:
     return reduce(add, (vector[n] for n in range(len(vector))))
 
 
+class Overflowing:
+    """What waits in the overflow of two entries, and what its lists keep: no two share an entry."""
+
+    def __init__(self, m: Module, inner: Internals, *, units: int) -> None:
+        used = ~inner["free"]
+        entries = range(len(used))
+        assert len(entries) == 2, f"{len(entries)} entries: the lists here are of two at most"
+        self.requests = [inner.word(m, "requests", Const(e, 1), f"overflow_request{e}") for e in entries]
+        # A request is the atom, the entry of the write buffer, the tag, `write` and `priority`.
+        wrote = Cat(request[-2] for request in self.requests)
+        self.writes, self.reads = used & wrote, used & ~wrote
+        self.removed = inner["removed_request"][:-2]
+        waiting = inner["waiting"]
+        ends = []
+        for unit in range(units):
+            head = inner.word(m, "heads", Const(unit, units.bit_length()), f"overflow_head{unit}")
+            tail = inner.word(m, "tails", Const(unit, units.bit_length()), f"overflow_tail{unit}")
+            second = inner.word(m, "following", head, f"overflow_second{unit}")
+            ends.append((head, tail))
+            m.d.comb += Assert(
+                ~waiting[unit]
+                | (used.bit_select(head, 1) & used.bit_select(tail, 1) & ((head == tail) | (second == tail)))
+            )
+        for one, other in combinations(range(units), 2):
+            shared = reduce(or_, (a == b for a in ends[one] for b in ends[other]))
+            m.d.comb += Assert(~(waiting[one] & waiting[other] & shared))
+
+
 class CountProperty(ChannelProperty):
     """A controller, its requests counted: what was accepted and not answered is in exactly one place.
 
-    The places: a slot of a bank's queue (reads), the responses (reads on their way, acknowledgements), and
-    the atomic unit. With the proofs of the latter two, which follow one request through them, and an eye on
-    one slot here, whichever it is, every request is answered once and with its own tag.
+    The places: a slot of a bank's queue or its overflow (reads), the responses (reads on their way,
+    acknowledgements), and the atomic unit. With the proofs of the latter two, which follow one request
+    through them, and an eye on one slot here, whichever it is, every request is answered once and with its
+    own tag.
     """
 
     def contents(self, m: Module) -> None:
@@ -48,13 +78,17 @@ class CountProperty(ChannelProperty):
         ]
         valid = Cat(queues[f"state__valid__{s}"] for s in range(slots))
         write = Cat(queues[f"state__write__{s}"] for s in range(slots))
+        overflow = Overflowing(m, queues.inside("overflow"), units=len(queues["state__open"]))
         column = controller.column
         flight = ones(self.flight) + ((column.op == ColumnOp.READ) | (column.op == ColumnOp.READ_AUTO))
         m.d.comb += [
             # Modulo the width: that what is below has no answer of somebody else is not known here.
             Assert((above + atomic.state("READ") - below - atomic.state("ANSWER"))[: len(above)] == 0),
-            Assert(below == ones(valid & ~write) + responses["reserved"] + responses["queued"]),
-            Assert(buffer["count"] == ones(valid & write)),
+            Assert(
+                below
+                == ones(valid & ~write) + ones(overflow.reads) + responses["reserved"] + responses["queued"]
+            ),
+            Assert(buffer["count"] == ones(valid & write) + ones(overflow.writes)),
             Assert((write & ~valid) == 0),
             Assert(responses["reserved"] == responses["waiting"] + flight),
             Assert(responses["queued"] <= 8),
@@ -65,11 +99,18 @@ class CountProperty(ChannelProperty):
             # While the atomic unit reads, one of those below is its own: its proof knows which.
             Assert(~answered | (above != 0) | atomic.state("READ")),
             Cover(answered & (above == 3)),
-            Cover(valid.all()),
+            Cover(ones(valid) == 2),
+            Cover(queues["refilled"].any()),
             Cover(atomic.state("ANSWER") & (below != 0)),
         ]
         # One bank's slots, whichever it is: what entered one is what its command asks for.
         units = len(queues["state__open"])
+        served, served_slot, refill_unit = (queues[n] for n in ("served", "served_slot", "refill_unit"))
+        m.d.comb += Assert(~served | ((served_slot != 0) & (served_slot & (served_slot - 1) == 0)))
+        for s in range(slots):
+            m.d.comb += Assert(
+                ~(served & served_slot[s] & queues[f"state__valid__{s}"].bit_select(refill_unit, 1))
+            )
         unit = AnyConst(max((units - 1).bit_length(), 1))
         m.d.comb += Assume(unit < units)
         passed = MemoryRequest(atomic["memory__request__payload"])
@@ -87,7 +128,13 @@ class CountProperty(ChannelProperty):
             tag, atom = Signal(Tag, name=f"tag{s}"), Signal.like(place.atom, name=f"atom{s}")
             entry = Signal.like(buffer["entry"], name=f"entry{s}")
             with m.If(queues[f"entered{s}"].bit_select(unit, 1)):
-                m.d.sync += [tag.eq(passed.tag), atom.eq(place.atom), entry.eq(buffer["entry"])]
+                m.d.sync += Cat(atom, entry, Value.cast(tag)).eq(
+                    Mux(
+                        queues["refilled"][s] & (refill_unit == unit),
+                        overflow.removed,
+                        Cat(place.atom, buffer["entry"], Value.cast(passed.tag)),
+                    )
+                )
             owner = queues.word(m, f"owner{s}", unit, f"owner_kept{s}")
             asked = queues.word(m, f"atom{s}", unit, f"atom_kept{s}")
             holders.append(full & queues[f"state__write__{s}"].bit_select(unit, 1) & (entry == watched))
@@ -101,6 +148,9 @@ class CountProperty(ChannelProperty):
             ]
         if units == 1:
             # An entry of the write buffer that is not free is held by one write, and is given back once.
+            held = len(place.atom)
+            for e, request in enumerate(overflow.requests):
+                holders.append(overflow.writes[e] & (request[held : held + len(watched)] == watched))
             m.d.comb += Assert(reduce(add, holders) == ~buffer["free"].bit_select(watched, 1))
         if self.false:
             m.d.comb += Assert(~(answered & (below == 2)))

@@ -96,10 +96,11 @@ class TimersProperty(Property):
         ready = {
             Command.ACT: timers.activate,
             Command.PRE: timers.precharge,
-            Command.RD: timers.read,
-            Command.WR: timers.write,
+            **{command: timers.read for command in (Command.RD, Command.RDA)},
+            **{command: timers.write for command in (Command.WR, Command.WRA)},
             Command.PREA: wire(m, everywhere(timers.precharge_all)),
             Command.REFAB: wire(m, everywhere(timers.refresh_all)),
+            **({Command.REFPB: timers.refresh_bank} if Command.REFPB in COMMANDS else {}),
         }
         # What is decided, and that only what is ready may be.
         decided: dict[Command, Signal] = {}
@@ -123,9 +124,8 @@ class TimersProperty(Property):
                 m.d.sync += older.eq(newer)
         ops = [ROW_OPS[c].value for c in COMMANDS if c in ROW_OPS]
         m.d.comb += Assume(Cat(self.row_op == op for op in (RowOp.NOP, *map(RowOp, ops))).any())
-        m.d.comb += Assume(
-            Cat(self.column_op == op for op in (ColumnOp.NOP, ColumnOp.READ, ColumnOp.WRITE)).any()
-        )
+        columns = [COLUMN_OPS[c].value for c in COMMANDS if c in COLUMN_OPS]
+        m.d.comb += Assume(Cat(self.column_op == op for op in (ColumnOp.NOP, *map(ColumnOp, columns))).any())
 
         def forbidden(rule: Rule, more: int = 0) -> Signal:
             """The banks to which the rule forbids its `after` now (`more`: were it longer by so much)."""

@@ -15,7 +15,13 @@ from ..streams import collect, put, run
 CONFIG = DesignConfig(
     # Writes below the mark would wait for their drain longer than any test here does.
     controller=ControllerConfig(
-        bank_queue=2, write_buffer=8, drain_high=8, drain_low=0, drain_idle=1023, response_slots=8
+        bank_queue=2,
+        overflow=4,
+        write_buffer=8,
+        drain_high=8,
+        drain_low=0,
+        drain_idle=1023,
+        response_slots=8,
     ),
     memory=MemoryConfig(rows=4, columns=4),
 )
@@ -80,7 +86,7 @@ async def _offer(ctx: Any, dut: MemorySubsystem, first: int, cycles: int) -> tup
         ctx.set(dut.memory.request.payload, request | {"tag": {"source": Source.MOVER, "context": accepted}})
         _, _, taken, op = await ctx.tick().sample(dut.memory.request.ready, dut.column.op)
         accepted += taken
-        issued += op == ColumnOp.READ
+        issued += op in (ColumnOp.READ, ColumnOp.READ_AUTO)
     ctx.set(dut.memory.request.valid, 0)
     return accepted, issued
 

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
+
 from hdl.config import ControllerConfig, DesignConfig
 from hdl.layouts import ColumnOp, RowOp
-from hdl.memory.scheduler import Scheduler
+from hdl.memory.scheduler import Scheduler, turn_tail
 
 from ..streams import run
 
-CONFIG = DesignConfig(controller=ControllerConfig(bank_queue=2, row_hit_cap=5))
+CONFIG = DesignConfig(controller=ControllerConfig(bank_queue=2, row_hit_cap=5, page_policy="open"))
 BANK = 3
+
+
+def _policy(name: str) -> Scheduler:
+    """A scheduler of this page policy."""
+    return Scheduler(DesignConfig(controller=ControllerConfig(bank_queue=3, page_policy=name)))
 
 
 def _ask(ctx: Any, dut: Scheduler, *requests: Iterable[str]) -> None:
@@ -22,7 +29,8 @@ def _ask(ctx: Any, dut: Scheduler, *requests: Iterable[str]) -> None:
         ctx.set(vector, (1 << len(vector)) - 1)
     ctx.set(dut.read_room, 1)
     ctx.set(dut.state.open, 1 << BANK)
-    ctx.set(dut.state.before[0], 1 << BANK)
+    for before in dut.state.before:
+        ctx.set(before, 1 << BANK)
     for slot, flags in enumerate(requests):
         for name in ("valid", *flags):
             ctx.set(getattr(dut.state, name)[slot], 1 << BANK)
@@ -78,5 +86,140 @@ def test_no_row_hit_of_bulk_passes_a_walk() -> None:
     async def bench(ctx: Any) -> None:
         _ask(ctx, dut, ["hit"], ["priority"])
         assert _decided(ctx, dut) == (RowOp.PRECHARGE, ColumnOp.NOP, 0b10)
+
+    run(dut, bench)
+
+
+@pytest.mark.parametrize(
+    ("policy", "requests", "close", "closes"),
+    [
+        ("open", [["hit"]], 1, False),
+        ("open", [["hit"], []], 1, False),
+        ("closed", [["hit"]], 0, True),
+        ("closed", [["hit"], ["hit"]], 0, False),
+        ("closed", [["hit"], [], ["hit"]], 0, False),
+        ("adaptive", [["hit"]], 0, False),
+        ("adaptive", [["hit"]], 1, True),
+        ("adaptive", [["hit"], []], 0, True),
+        ("adaptive", [["hit"], ["hit"]], 1, False),
+        ("adaptive", [["hit"], [], ["hit"]], 1, False),
+    ],
+)
+@pytest.mark.parametrize("write", [False, True])
+def test_the_page_policy_closes_a_row_with_its_last_hit(
+    policy: str, requests: list[list[str]], close: int, closes: bool, write: bool
+) -> None:
+    dut = _policy(policy)
+
+    async def bench(ctx: Any) -> None:
+        flags = ["write"] if write else []
+        _ask(ctx, dut, *([*request, *flags] for request in requests))
+        ctx.set(dut.drain, 1)
+        ctx.set(dut.close, close << BANK)
+        op = ColumnOp.NOP
+        for _ in range(10):
+            if (op := ColumnOp(ctx.get(dut.column_op))) != ColumnOp.NOP:
+                break
+            await ctx.tick()
+        expected = {
+            (False, False): ColumnOp.READ,
+            (False, True): ColumnOp.READ_AUTO,
+            (True, False): ColumnOp.WRITE,
+            (True, True): ColumnOp.WRITE_AUTO,
+        }[write, closes]
+        assert op == expected
+
+    run(dut, bench)
+
+
+def test_banks_with_more_to_do_open_their_rows_first() -> None:
+    dut = Scheduler(CONFIG)
+
+    async def bench(ctx: Any) -> None:
+        everything = (1 << len(dut.activate)) - 1
+        ctx.set(dut.activate, everything)
+        ctx.set(dut.state.valid[0], 1 << 3 | 1 << 4 | 1 << 5)
+        ctx.set(dut.state.valid[1], 1 << 4)
+        assert (RowOp(ctx.get(dut.row_op)), ctx.get(dut.row_unit)) == (RowOp.ACTIVATE, 4)
+
+    run(dut, bench)
+
+
+def test_a_batch_is_served_before_what_came_after_it() -> None:
+    dut = Scheduler(CONFIG)
+
+    async def bench(ctx: Any) -> None:
+        everything = (1 << len(dut.read)) - 1
+        for vector in (dut.read, dut.state.open):
+            ctx.set(vector, everything)
+        ctx.set(dut.read_room, 1)
+        for vector in (dut.state.valid[0], dut.state.hit[0]):
+            ctx.set(vector, 1 << 3 | 1 << 4)
+        ctx.set(dut.state.batch[0], 1 << 4)
+        assert (ctx.get(dut.column_unit), ctx.get(dut.begin_batch)) == (4, 0)
+        ctx.set(dut.state.batch[0], 0)
+        assert (ctx.get(dut.column_unit), ctx.get(dut.begin_batch)) == (3, 1)
+
+    run(dut, bench)
+
+
+def _turned(ctx: Any, dut: Scheduler) -> bool:
+    """A write that is ready would be issued."""
+    return ColumnOp(ctx.get(dut.column_op)) in (ColumnOp.WRITE, ColumnOp.WRITE_AUTO)
+
+
+def test_banks_turn_before_the_bus_does() -> None:
+    dut = Scheduler(CONFIG)
+    reading, waiting = 1 << 3, 1 << 4
+
+    async def bench(ctx: Any) -> None:
+        # A read hit in bank 3, whose time has not come; a write in bank 4, whose row is closed.
+        ctx.set(dut.activate, waiting)
+        ctx.set(dut.read_room, 1)
+        ctx.set(dut.state.open, reading)
+        ctx.set(dut.state.hit[0], reading)
+        ctx.set(dut.state.valid[0], reading | waiting)
+        ctx.set(dut.state.write[0], waiting)
+        ctx.set(dut.drain, 1)
+        burst = CONFIG.controller.drain_burst
+        for _ in range(burst + 1):
+            assert RowOp(ctx.get(dut.row_op)) == RowOp.NOP
+            await ctx.tick()
+        # The turn has changed: bank 4 opens its row, and the read still uses the bus.
+        assert (RowOp(ctx.get(dut.row_op)), ctx.get(dut.row_unit)) == (RowOp.ACTIVATE, 4)
+        ctx.set(dut.state.open, reading | waiting)
+        ctx.set(dut.state.hit[0], reading | waiting)
+        ctx.set(dut.write, waiting)
+        await ctx.tick().repeat(4)
+        assert not _turned(ctx, dut)
+        ctx.set(dut.read, reading)
+        assert ColumnOp(ctx.get(dut.column_op)) == ColumnOp.READ
+        await ctx.tick()
+        # No read hit is left: the bus follows.
+        for vector in (dut.state.hit[0], dut.state.valid[0]):
+            ctx.set(vector, waiting)
+        await ctx.tick()
+        assert _turned(ctx, dut)
+
+    run(dut, bench)
+
+
+def test_the_bus_does_not_wait_for_the_old_direction_for_ever() -> None:
+    dut = Scheduler(CONFIG)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(dut.write, 1 << 4)
+        ctx.set(dut.read_room, 1)
+        ctx.set(dut.state.open, 1 << 3 | 1 << 4)
+        for vector in (dut.state.hit[0], dut.state.valid[0]):
+            ctx.set(vector, 1 << 3 | 1 << 4)
+        ctx.set(dut.state.write[0], 1 << 4)
+        ctx.set(dut.drain, 1)
+        cycles = 0
+        while not _turned(ctx, dut):
+            await ctx.tick()
+            cycles += 1
+            assert cycles < 1000, "the write hit waits for the read hit"
+        assert cycles == CONFIG.controller.drain_burst + 1 + turn_tail(CONFIG.memory) + 1
 
     run(dut, bench)

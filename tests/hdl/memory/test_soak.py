@@ -13,7 +13,7 @@ from hdl.config import named_config
 from hdl.layouts import MemoryStatus, RefreshMode, RowOp
 from sim.compiled_memory import NEVER, CompiledMemory, requests
 
-from .soak import Soak, wait_bound
+from .soak import Soak, longest_wait_promised
 
 _CYCLES = 500_000
 _SEED = int(os.environ.get("CLEW_SEED") or 20_26)
@@ -70,7 +70,7 @@ def test_what_the_harness_finds_is_not_passed_over(memory: CompiledMemory) -> No
         with pytest.raises(AssertionError, match="cycle 5"):
             Soak(memory, _SEED).record(dataclasses.replace(run, **fault), restarted=True, stalled=False)
     late = run.answers.copy()
-    late["answered"][3] += wait_bound(memory.config)
+    late["answered"][3] += longest_wait_promised(memory.config)
     with pytest.raises(AssertionError, match="a read waited"):
         Soak(memory, _SEED).record(dataclasses.replace(run, answers=late), restarted=True, stalled=False)
     unanswered = run.answers.copy()

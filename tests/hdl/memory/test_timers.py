@@ -159,3 +159,16 @@ def test_timers_allow_what_the_table_allows(
     simulator.run()
     for command, counts in compared.items():
         assert counts[True] > 20 and counts[False] > 20, (command, counts)
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
+@pytest.mark.parametrize(("plain", "closing"), [(Command.RD, Command.RDA), (Command.WR, Command.WRA)])
+def test_what_precedes_a_column_command_does_not_depend_on_auto_precharge(
+    preset: timing.TimingPreset, plain: Command, closing: Command
+) -> None:
+    """The counters look only at the command without it."""
+
+    def to(command: Command) -> set[timing.Rule]:
+        return {dataclasses.replace(rule, after=plain) for rule in preset.rules() if rule.after is command}
+
+    assert to(closing) == to(plain)

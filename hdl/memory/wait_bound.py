@@ -1,0 +1,75 @@
+"""The bound on the wait of any request of a channel, from the configuration and the timing table alone.
+
+Until a request is old it waits for at most `age_cap` cycles and for what was old before. What is old goes
+before everything else, no other request becomes old meanwhile, and there is at most a full channel of it. So
+the wait is no longer than `age_cap` and two times what it takes to serve a full channel of old requests, plus
+the refreshes that fall into that time.
+
+A bank whose oldest request is old serves its requests one after the other. At any moment the next step of
+such a bank either runs off a wait of the table, or waits for a bus or for the spacing of a command, which
+then carries a command for another old request, or waits for the turn of its direction. Hence no more than
+
+* for each request of the bank, which are at most all slots of one bank and the whole overflow: the longest
+  waits to PRE, ACT and column command, one command in its way that was not old, and one turn of the other
+  direction with the changes to it and back;
+* for each request of the channel: its commands' places on the buses and the spacing of ACTs and columns;
+* for each turn's worth of those columns: one turn of the other direction more.
+"""
+
+from __future__ import annotations
+
+from ..config import DesignConfig
+from ..layouts import RefreshMode
+from .scheduler import turn_tail
+from .timers import waits
+from .timing import Command
+
+__all__ = ["wait_bound"]
+
+#: Cycles from acceptance to the first decision, and from a decision to the bus.
+_PIPELINE = 2
+
+
+def wait_bound(config: DesignConfig, mode: RefreshMode) -> int:
+    """Cycles from a request's acceptance that are enough for its answer, and for a write's command as well.
+
+    Answers must be taken when they are offered; each cycle in which one is not adds one.
+    """
+    timing, organisation, controller = config.memory.timing, config.memory.organisation, config.controller
+    table = waits(timing, timing.commands)
+    channels, banks = organisation.pseudo_channels, organisation.banks
+    refresh = (Command.REFAB, Command.REFPB)
+    columns = (Command.RD, Command.WR)
+
+    def longest(*after: Command) -> int:
+        """The longest wait for one of `after` but that for a refresh."""
+        return max(w.cycles for w in table if w.after in after and w.before not in refresh)
+
+    bank_requests = controller.bank_queue + controller.overflow
+    channel_requests = controller.bank_queue * channels * banks + controller.overflow
+
+    write_end = timing["tCWL"] + timing.burst_cycles
+    changes = timing["tRTW"] + write_end + max(timing["tWTRS"], timing["tWTRL"])
+    other_turn = controller.drain_burst + turn_tail(config.memory) + changes
+    activate_spacing = max(timing["tRRDS"], timing["tRRDL"], -(-timing["tFAW"] // 4))
+    bus = timing.activate_slots + max(1, timing.values["tPPD"].cycles if "tPPD" in timing.values else 1)
+
+    step = longest(Command.PRE) + 2 * longest(Command.ACT) + longest(*columns) + other_turn
+    work = channel_requests * (bus + activate_spacing + timing["tCCDL"])
+    turns = -(-channel_requests * timing["tCCDL"] // controller.drain_burst) + 1
+    batch = bank_requests * step + work + turns * other_turn
+    undisturbed = controller.age_cap + 2 * batch + _PIPELINE + timing.row_hit + controller.ecc
+
+    if mode is RefreshMode.NONE:
+        return undisturbed
+    if mode is RefreshMode.PER_BANK and Command.REFPB in timing.commands:
+        # The bank's own refresh, and those of the pseudo channel's others, which hold its ACT back.
+        cost = longest(Command.PRE) + longest(Command.REFPB) + timing["tRFCpb"]
+        cost += banks * (timing["tRREFD"] + activate_spacing + 2 * channels)
+    else:
+        cost = longest(Command.PREA) + longest(Command.REFAB) + timing["tRFC"] + 2 * channels
+    bound, longer = 0, undisturbed
+    while longer != bound:
+        bound = longer
+        longer = undisturbed + cost * (bound // timing["tREFI"] + 1 + controller.refresh_postpone)
+    return bound
