@@ -26,12 +26,10 @@ def main() -> int:
         print(f"no mutant is called {arguments.names}: expected part of a name", file=sys.stderr)
         return 2
     began = time.monotonic()
-    for design in sorted({mutant.campaign for mutant in chosen if mutant.campaign is not None}):
-        seen, cycles = sources_run(design)
-        print(
-            f"{f'(no mutant, {design})':40} {'; '.join(seen) or 'nothing seen'} in {cycles} cycles",
-            flush=True,
-        )
+    designs = sorted({mutant.campaign for mutant in chosen if mutant.campaign is not None})
+    for design, (seen, cycles) in sources_run(designs, jobs=arguments.jobs):
+        text = "; ".join(seen) or "nothing seen"
+        print(f"{f'(no mutant, {design})':40} {text} in {cycles} cycles", flush=True)
         if seen:
             return 1
     outcomes: list[Outcome] = []
