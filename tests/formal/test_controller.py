@@ -284,6 +284,7 @@ PROOFS = [
         build=lambda false: CountProperty(EIGHT_BANKS, false=false),
         depth=3,
         cover_depth=14,
+        timeout=3600,
         quick=False,
     ),
     Proof(
