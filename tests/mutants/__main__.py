@@ -12,7 +12,7 @@ import time
 
 from .catalogue import MUTANTS
 from .page import PAGE, mutants_page
-from .run import Outcome, judge_all, sources_run
+from .run import MutantError, Outcome, judge_all, sources_run
 
 
 def main() -> int:
@@ -27,11 +27,15 @@ def main() -> int:
         return 2
     began = time.monotonic()
     designs = sorted({mutant.campaign for mutant in chosen if mutant.campaign is not None})
-    for design, (seen, cycles) in sources_run(designs, jobs=arguments.jobs):
-        text = "; ".join(seen) or "nothing seen"
-        print(f"{f'(no mutant, {design})':40} {text} in {cycles} cycles", flush=True)
-        if seen:
-            return 1
+    try:
+        for design, (seen, cycles) in sources_run(designs, jobs=arguments.jobs):
+            text = "; ".join(seen) or "nothing seen"
+            print(f"{f'(no mutant, {design})':40} {text} in {cycles} cycles", flush=True)
+            if seen:
+                return 1
+    except MutantError as error:
+        print(error, file=sys.stderr)
+        return 1
     outcomes: list[Outcome] = []
     bad = 0
     for result in judge_all(chosen, jobs=arguments.jobs):
