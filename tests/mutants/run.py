@@ -115,7 +115,7 @@ def judge_all(mutants: Iterable[Mutant], *, jobs: int) -> Iterator[Outcome | tup
 
 
 def sources_run(designs: Sequence[str], *, jobs: int) -> Iterator[tuple[str, tuple[tuple[str, ...], int]]]:
-    """What the campaign of each design sees in the sources as they are, and its cycles. Raises MutantError."""
+    """What the campaign of each design sees in the sources as they are, and its cycles; or MutantError."""
 
     def one(design: str) -> tuple[tuple[str, ...], int]:
         with tempfile.TemporaryDirectory(prefix="clew-mutant-") as work:
