@@ -37,6 +37,13 @@ Ecc = Annotated[
     bool, typer.Option("--ecc", help="Correct memory errors (SECDED); a read takes a cycle more.")
 ]
 Refresh = Annotated[str, typer.Option(help="Refresh of the memory: none, all_bank or per_bank.")]
+AddressMapEntries = Annotated[
+    str | None,
+    typer.Option(
+        "--address-map",
+        help="Bits of an atom address from the lowest, with commas: fields, row[H:L], bank^row[1:0].",
+    ),
+]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the comparison here, as JSON.")]
 
 
@@ -51,6 +58,7 @@ def compare(
     placement: PlacementName = "round_robin",
     ecc: Ecc = False,
     refresh: Refresh = "all_bank",
+    address_map: AddressMapEntries = None,
     json: Json = None,
 ) -> None:
     """Replay traces near and far and compare. Exit status 1: a verdict was wrong or a rule broken."""
@@ -68,6 +76,7 @@ def compare(
         placement=placement,
         ecc=ecc,
         refresh=refresh,
+        address_map=address_map,
         json=json,
     )
 
@@ -82,6 +91,7 @@ def demo(
     placement: PlacementName = "round_robin",
     ecc: Ecc = False,
     refresh: Refresh = "all_bank",
+    address_map: AddressMapEntries = None,
     json: Json = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the traces; else one beside the kept builds.")
@@ -105,6 +115,7 @@ def demo(
         placement=placement,
         ecc=ecc,
         refresh=refresh,
+        address_map=address_map,
         json=json,
     )
 
@@ -164,6 +175,7 @@ def _compare(
     placement: str,
     ecc: bool,
     refresh: str,
+    address_map: str | None,
     json: Path | None,
 ) -> None:
     """`make_files` gives the trace files; it is called when every option is known to be good."""
@@ -179,7 +191,7 @@ def _compare(
     from .report.document import document, write_document
     from .report.table import console, print_comparison
 
-    config = design_for(memory, channels=channels, ecc=ecc)
+    config = design_for(memory, channels=channels, ecc=ecc, address_map=address_map)
     far_path(far, config)
     policy = layout_named(layout)
     placed = placement_named(placement)

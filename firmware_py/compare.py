@@ -67,10 +67,14 @@ def read_files(files: Sequence[Path]) -> list[TraceFile]:
     return read
 
 
-def design_for(memory: str, *, channels: int = 1, ecc: bool = False) -> DesignConfig:
+def design_for(
+    memory: str, *, channels: int = 1, ecc: bool = False, address_map: str | None = None
+) -> DesignConfig:
     """The design that comparisons simulate: a stack of `channels` of the memory preset `memory`.
 
-    The preset is a name, or a file FILE.toml. Raises InputError, or OSError for a file that cannot be read.
+    The preset is a name, or a file FILE.toml. `address_map` lists the entries of another map than the usual
+    one, with commas between them (`hdl/memory/address_bits.py`). Raises InputError, or OSError for a file
+    that cannot be read.
     """
     try:
         preset(memory)
@@ -78,7 +82,8 @@ def design_for(memory: str, *, channels: int = 1, ecc: bool = False) -> DesignCo
         raise InputError(str(error)) from None
     base = named_config("simulation")
     try:
-        stack = dataclasses.replace(base.memory, preset=memory, channels=channels)
+        entries = base.memory.address_map if address_map is None else tuple(address_map.split(","))
+        stack = dataclasses.replace(base.memory, preset=memory, channels=channels, address_map=entries)
     except ValueError as error:
         raise InputError(str(error)) from None
     controller = dataclasses.replace(base.controller, ecc=ecc)

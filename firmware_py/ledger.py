@@ -252,9 +252,9 @@ def make_ledger(
     """The ledger of the walkers in `place` (0 near, 1 far) from the logs of a run (`sim.compiled`).
 
     `hop_batch` and `access_batch` number the batch of every row; `commands` are by channel. The bound of a
-    read follows from the rows that the accesses before it opened, all requesters' included, on an open-page
-    memory; rows are closed at the start of a batch, and that of a bank when it is refreshed. Raises
-    ValueError when the logs do not belong together.
+    read follows from the rows that the accesses before it opened, all requesters' included, whatever the page
+    policy (`dependent_bound`); rows are closed at the start of a batch, and that of a bank when it is
+    refreshed. Raises ValueError when the logs do not belong together.
     """
     mine = hops["place"] == place
     found = loops(

@@ -181,6 +181,8 @@ class Run:
     """ACCESS_RECORD, likewise."""
     errors: NDArray[np.void]
     """ERROR_RECORD: what ECC corrected, and what it could not; empty without ECC."""
+    refresh: RefreshMode
+    """The mode that was on."""
     refresh_window: tuple[int, int] | None
     """Cycles [begin, end) in which refresh was on without a restart, for `command_checker.check`."""
     violations: tuple[str, ...]
@@ -363,6 +365,7 @@ class CompiledMemory:
         built = library or compile_memory(memory_verilog(config, announce=announce), announce=announce)
         self._library = _library(built)
         self._handle = self._library.clew_memory_create(self.map.atoms)
+        self._refresh = RefreshMode.NONE
         self._refresh_since: int | None = None
 
     def close(self) -> None:
@@ -434,6 +437,7 @@ class CompiledMemory:
         if outcome == _STOPPED:
             raise RuntimeError(f"the design stopped itself in cycle {self.cycle}: an assertion failed")
         if restart:
+            self._refresh = refresh
             self._refresh_since = None if refresh is RefreshMode.NONE else begin.value
         end = self.cycle
         return Run(
@@ -445,6 +449,7 @@ class CompiledMemory:
             commands=self._log(0, COMMAND_RECORD),
             accesses=self._log(1, ACCESS_RECORD),
             errors=self._log(4, ERROR_RECORD),
+            refresh=self._refresh,
             refresh_window=None if self._refresh_since is None else (self._refresh_since, end),
             violations=tuple(
                 f"cycle {cycle}: {self._rules[rule]}" for cycle, rule in self._log(2, _VIOLATION_RECORD)

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hdl.config import MemoryConfig
 from hdl.layouts import RefreshMode
 from sim.trace.errors import printable
 
@@ -67,11 +68,13 @@ def comparison_table(comparison: Comparison) -> Table:
     ecc = " with ECC" if comparison.config.controller.ecc else ""
     refresh = comparison.refresh.name.lower().replace("_", "-")
     refresh = "no refresh" if comparison.refresh is RefreshMode.NONE else f"{refresh} refresh"
+    usual = comparison.config.memory.address_map == MemoryConfig.address_map
+    entries = "" if usual else f", address map {','.join(comparison.config.memory.address_map)}"
     searches = "one search" if comparison.concurrent == 1 else f"{comparison.concurrent} searches"
     table = Table(
         title=(
-            f"{comparison.config.memory.timing.name}{ecc}, {channels}, {refresh}, 1 cycle = {clock:g} ns, "
-            f"{searches} at a time\n"
+            f"{comparison.config.memory.timing.name}{ecc}, {channels}, {refresh}{entries}, "
+            f"1 cycle = {clock:g} ns, {searches} at a time\n"
             f"far: {path.path.name}, {path.path.published_ns:g} ns a dependent read, row "
             f"{path.path.row_state} ({path.path.source})"
         ),

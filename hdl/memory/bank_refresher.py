@@ -129,7 +129,7 @@ class BankRefresher(wiring.Component):
         units = self._units
         claimed, done = Signal(units), Signal(units)
         # What is left to refresh of a round in which every bank is claimed: it goes before the next round.
-        ending, first = Signal(units), Signal(units)
+        ending, first = Signal(units, name="ending"), Signal(units)
         m.d.comb += self.block.eq(claimed)
         for p in range(self._pseudo_channels):
             span = self._span(p)

@@ -194,8 +194,11 @@ class TimingPreset:
 
     @property
     def same_bank(self) -> int:
-        """Distance of two dependent reads of different rows of one bank: the larger of conflict and tRC."""
-        return max(self.row_conflict, self["tRC"])
+        """Least distance of two dependent reads that open rows of one bank, closed as early as may be.
+
+        From ACT to ACT tRC, from RD to RD by way of PRE tRTP + tRP + tRCDRD, and no less than row closed.
+        """
+        return max(self.row_closed, self["tRTP"] + self["tRP"] + self["tRCDRD"], self["tRC"])
 
     def rules(self) -> tuple[Rule, ...]:
         """The timing table. Names are JEDEC's; a sum is written as one.

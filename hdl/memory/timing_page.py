@@ -18,7 +18,7 @@ _LATENCIES: tuple[tuple[str, str], ...] = (
     ("row_hit", "row open: tCL + burst"),
     ("row_closed", "bank closed: activate_lag + tRCDRD + tCL + burst"),
     ("row_conflict", "other row open: tRP + tRCDRD + tCL + burst"),
-    ("same_bank", "row to row in one bank: the larger of that and tRC"),
+    ("same_bank", "row to row in one bank, closed in time: tRC, or tRTP + tRP + tRCDRD if that is longer"),
 )
 
 

@@ -1,21 +1,25 @@
 """The physical bound of an address sequence: the least cycles of each access, from the timing table alone.
 
-A walk has one access outstanding, and each address comes out of the data of the access before. So the
-least distance of two accesses' last data beats, with a controller and a walker that take no time at all on
-an open-page memory, depends only on what the access finds. Cycles from the first command on the bus to the
-last data beat, and the property of `TimingPreset` that holds them:
+A walk has one access outstanding, and each address comes out of the data of the access before. So no
+controller opens a row before it is asked for. Everything else is granted: the controller and the walker take
+no time at all, and a row is kept open if the next access of its bank is to it, or else closed as early as
+the table allows, as if the controller knew. Then an access waits for nothing but this, in cycles from the
+last data beat of the access before to its own:
 
-* the row open: RD; tCL + burst (`row_hit`);
-* the bank closed: ACT, RD; activate_lag + tRCDRD + tCL + burst (`row_closed`);
-* another row open: PRE, ACT, RD; tRP + tRCDRD + tCL + burst (`row_conflict`);
-* another row open, which the access just before in the same walk opened: the larger of that and tRC
-  (`same_bank`), for PRE waits for tRAS and so ACT comes tRC after ACT.
+* its bank's last access was to the same row: RD; tCL + burst (`row_hit`);
+* any other: ACT, RD; activate_lag + tRCDRD + tCL + burst (`row_closed`), and not before the table lets ACT
+  come: tRTP + tRP after the last RD of the bank, tRC after its last ACT. Both are known where the walk itself
+  was there, and had no other row to open since. Right after the RD it is tRTP + tRP + tRCDRD, and right after
+  an access that opened a row tRC (`same_bank`); each row hit in between takes its cycles off these.
 
-ACT's slots before the one that counts overlap tRP. No other rule binds a single outstanding read: its PRE
-comes after the data of the read before, hence later than tRTP. Where tRAS <= tRCDRD + 2 x row hit (every
-preset here) the bound is attained; otherwise it is still one. Refresh is left out: it only adds cycles,
-except that it closes rows, which the caller tells with `refreshed`. Accesses of other walks count only
-for the rows that they open.
+So the bound holds for every page policy. A read that finds another row open (`row_conflict`) takes longer,
+because its row was left open for nothing. No other rule binds a single outstanding read. Where tRC <= 2 x
+`row_closed` (every preset here) the bound is attained; otherwise it is still one. Refresh is left out: it
+only adds cycles, except that it closes rows, which the caller tells with `refreshed`. Accesses of other
+walks count only for the rows that they open.
+
+The bound is of the time that a walk takes up to each access, not of each access alone: one whose RD is late
+after its ACT, for a bus was taken, can shorten the next by as much.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ from hdl.layouts import RowClass
 from hdl.memory.address import AddressMap
 from hdl.memory.timing import TimingPreset
 
-__all__ = ["dependent_bound", "isolated_bound", "row_classes"]
+__all__ = ["dependent_bound", "isolated_bound"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -45,25 +49,6 @@ def isolated_bound(row_class: RowClass, timing: TimingPreset) -> int:
             raise ValueError(f"row class is {row_class!r}: expected HIT, CLOSED or CONFLICT")
 
 
-def row_classes(
-    addresses: npt.ArrayLike,
-    batch_ids: npt.ArrayLike,
-    address_map: AddressMap,
-    *,
-    refreshed: npt.ArrayLike | None = None,
-) -> npt.NDArray[np.uint8]:
-    """What each access finds on an open-page memory, as `RowClass` values.
-
-    `addresses` are atom addresses in the order of the accesses, writes and other requesters included.
-    Wherever `batch_ids` changes, every row is closed. `refreshed` says how often the bank of each access had
-    been refreshed before it; a refresh closes the row. Raises ValueError for an address out of range or for
-    arrays of different length.
-    """
-    sequence, segment = _sequence(addresses, batch_ids)
-    found, _ = _row_state(sequence, segment, _refreshes(refreshed, sequence), address_map)
-    return found
-
-
 def dependent_bound(
     addresses: npt.ArrayLike,
     batch_ids: npt.ArrayLike,
@@ -75,25 +60,34 @@ def dependent_bound(
 ) -> Ints:
     """The least cycles of each access that waits for the one before it in its walk.
 
-    Arguments as for `row_classes`. `walk_ids` numbers the walk of each access, one number a walk; without
-    it each batch is one chain. Raises ValueError as `row_classes` does.
+    `addresses` are atom addresses in the order of the accesses, writes and other requesters included.
+    Wherever `batch_ids` changes, every row is closed. `walk_ids` numbers the walk of each access, one number
+    a walk; without it each batch is one chain. `refreshed` says how often the bank of each access had been
+    refreshed before it; a refresh closes the row. Raises ValueError for an address out of range or for arrays
+    of different length.
     """
-    sequence, segment = _sequence(addresses, batch_ids)
-    found, before_in_bank = _row_state(sequence, segment, _refreshes(refreshed, sequence), address_map)
-    if walk_ids is None:
-        walks = np.zeros(len(sequence), dtype=np.int64)
-    else:
-        walks = np.asarray(walk_ids, dtype=np.int64)
-        _same_length("walk_ids", walks, sequence)
-    before_in_walk = _before(segment, walks)
+    sequence, ids = np.asarray(addresses, dtype=np.int64), np.asarray(batch_ids, dtype=np.int64)
+    _same_length("batch_ids", ids, sequence)
+    segment = np.concatenate(([0], np.cumsum(ids[1:] != ids[:-1])))[: len(sequence)]
+    walk = _numbers("walk_ids", walk_ids, sequence)
+    place, organisation = address_map.decode(sequence), address_map.organisation
+    # What was before a refresh of the bank is long past: a bank of its own.
+    bank = place.pseudo_channel * organisation.banks + place.bank
+    bank += _numbers("refreshed", refreshed, sequence) * (organisation.pseudo_channels * organisation.banks)
 
-    cycles = np.zeros(len(RowClass), dtype=np.int64)
-    for row_class in (RowClass.HIT, RowClass.CLOSED, RowClass.CONFLICT):
-        cycles[row_class.value] = isolated_bound(row_class, timing)
-    bound = cycles[found]
-    opened = np.concatenate((found != RowClass.HIT.value, [False]))  # The last entry answers index -1.
-    just_opened = (before_in_bank == before_in_walk) & opened[before_in_walk]
-    bound[(found == RowClass.CONFLICT.value) & just_opened] = timing.same_bank
+    read_before = _before(segment, bank)
+    hit = (read_before >= 0) & (place.row[read_before] == place.row)
+    position, opened_before = _chains(segment, walk, ~hit)
+    bound = np.where(hit, timing.row_hit, timing.row_closed)
+    # Where the walk opened no row since, it had nothing but row hits, so that the time since is known.
+    opened = (opened_before >= 0) & (bank[opened_before] == bank)
+    read = (read_before >= 0) & (walk[read_before] == walk) & (read_before >= opened_before)
+    for since, known, cycles in (
+        (opened_before, opened, timing["tRC"]),
+        (read_before, read, timing["tRTP"] + timing["tRP"] + timing["tRCDRD"]),
+    ):
+        elapsed = timing.row_hit * (position - 1 - position[since])
+        np.maximum(bound, cycles - elapsed, out=bound, where=known & ~hit)
     return bound
 
 
@@ -102,11 +96,13 @@ def _same_length(name: str, array: Ints, addresses: Ints) -> None:
         raise ValueError(f"{name} has shape {array.shape}: expected that of addresses, {addresses.shape}")
 
 
-def _sequence(addresses: npt.ArrayLike, batch_ids: npt.ArrayLike) -> tuple[Ints, Ints]:
-    """Addresses, and the number of id changes before each."""
-    sequence, ids = np.asarray(addresses, dtype=np.int64), np.asarray(batch_ids, dtype=np.int64)
-    _same_length("batch_ids", ids, sequence)
-    return sequence, np.concatenate(([0], np.cumsum(ids[1:] != ids[:-1])))[: len(sequence)]
+def _numbers(name: str, given: npt.ArrayLike | None, addresses: Ints) -> Ints:
+    """What the caller gave for each address, or zeros."""
+    if given is None:
+        return np.zeros(len(addresses), dtype=np.int64)
+    numbers = np.asarray(given, dtype=np.int64)
+    _same_length(name, numbers, addresses)
+    return numbers
 
 
 def _before(segment: Ints, key: Ints) -> Ints:
@@ -118,26 +114,16 @@ def _before(segment: Ints, key: Ints) -> Ints:
     return before
 
 
-def _refreshes(refreshed: npt.ArrayLike | None, sequence: Ints) -> Ints:
-    """`refreshed`, or zeros."""
-    if refreshed is None:
-        return np.zeros(len(sequence), dtype=np.int64)
-    counts = np.asarray(refreshed, dtype=np.int64)
-    _same_length("refreshed", counts, sequence)
-    return counts
-
-
-def _row_state(
-    sequence: Ints, segment: Ints, refreshed: Ints, address_map: AddressMap
-) -> tuple[npt.NDArray[np.uint8], Ints]:
-    """What each access finds, and the access that left its bank so (-1: none)."""
-    place, organisation = address_map.decode(sequence), address_map.organisation
-    unit = place.pseudo_channel * organisation.banks + place.bank
-    before = _before(segment, refreshed * (organisation.pseudo_channels * organisation.banks) + unit)
-    row = np.concatenate((place.row, [-1]))  # The last entry answers index -1.
-    found = np.where(
-        before < 0,
-        RowClass.CLOSED.value,
-        np.where(row[before] == place.row, RowClass.HIT.value, RowClass.CONFLICT.value),
-    )
-    return found.astype(np.uint8), before
+def _chains(segment: Ints, walk: Ints, opens: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """For each element its place in its walk, and the index of the last one before that `opens`, or -1."""
+    order = np.lexsort((walk, segment))
+    begins = np.ones(len(order), dtype=np.bool_)
+    begins[1:] = (walk[order][1:] != walk[order][:-1]) | (segment[order][1:] != segment[order][:-1])
+    index = np.arange(len(order))
+    first = np.maximum.accumulate(np.where(begins, index, 0))
+    last = np.maximum.accumulate(np.where(opens[order], index, -1))
+    earlier = np.concatenate(([-1], last))[:-1] if len(order) else last
+    position, opened = np.empty_like(walk), np.empty_like(walk)
+    position[order] = index - first
+    opened[order] = np.where(earlier >= first, order[earlier], -1)
+    return position, opened

@@ -120,6 +120,25 @@ def test_the_demonstration_is_right_near_and_far(
     assert sum(entry["walks"] for entry in document["traces"]) > 500
 
 
+def test_a_stack_gives_the_verdicts_of_one_channel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    documents = {}
+    for channels in (1, 2):
+        out = tmp_path / f"{channels}.json"
+        options = ("--channels", channels, "--placement", "fewest_searches", "--concurrent", 6)
+        assert _clew(monkeypatch, "demo", "--out", tmp_path / "traces", "--json", out, *options) == 0
+        documents[channels] = json.loads(out.read_text())
+        _require_consistent(documents[channels])
+    one, two = documents[1], documents[2]
+    assert two["traces"] == one["traces"]
+    assert two["details"]["placement"] == "fewest_searches"
+    by_channel = two["details"]["channels"]
+    assert len(by_channel) == 2 and len(one["details"]["channels"]) == 1
+    for place in ("near", "far"):
+        reads = [channel[place]["reads"] for channel in by_channel]
+        assert all(reads) and sum(reads) == two["paths"][place]["loop_cycles"]["count"]
+        assert two["paths"][place]["reads_per_walk"] == one["paths"][place]["reads_per_walk"]
+
+
 @pytest.mark.parametrize("concurrent", [1, 7])
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_public_file_is_right_near_and_far(

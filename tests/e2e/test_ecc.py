@@ -261,10 +261,19 @@ class _Disturbed(Accelerator):
         return super().run_batch(command_atoms, timeout_cycles=timeout_cycles)
 
     def configure_context(
-        self, context: int, *, base: int, limit: int, writable: bool, budget: int = (1 << 24) - 1
+        self,
+        context: int,
+        *,
+        base: int,
+        limit: int,
+        writable: bool,
+        budget: int = (1 << 24) - 1,
+        channel: int = 0,
     ) -> None:
         self.window = (base, limit)
-        super().configure_context(context, base=base, limit=limit, writable=writable, budget=budget)
+        super().configure_context(
+            context, base=base, limit=limit, writable=writable, budget=budget, channel=channel
+        )
 
 
 def test_a_replay_with_single_faults_has_the_same_verdicts(model: CompiledModel, tmp_path: Path) -> None:

@@ -102,6 +102,23 @@ def test_the_refresh_asked_for_is_set_and_shown(mode):
     assert f", {shown}, 1 cycle = 1 ns" in str(comparison_table(found).title)
 
 
+def test_another_address_map_is_built_and_shown():
+    entries = "pseudo_channel,bank_group,column,bank^row[1:0],row"
+    config = design_for("hbm2_2000", address_map=entries)
+    assert config.memory.address_map == tuple(entries.split(","))
+    usual = comparison(depth_first())
+    assert document(usual)["details"]["address_map"] == list(design_for("hbm2_2000").memory.address_map)
+    assert "address map" not in comparison_table(usual).title
+    found = dataclasses.replace(usual, config=config)
+    assert document(found)["details"]["address_map"] == entries.split(",")
+    assert f", address map {entries}, " in comparison_table(found).title
+
+
+def test_a_bad_address_map_is_an_error_of_the_input():
+    with pytest.raises(InputError, match=r"memory\.address_map: row\[0\] is declared 0 times"):
+        design_for("hbm2_2000", address_map="pseudo_channel,bank_group,column,bank")
+
+
 def test_an_unknown_refresh_lists_the_known():
     assert refresh_named("per_bank") is RefreshMode.PER_BANK
     with pytest.raises(InputError, match="unknown refresh 'often': expected one of none, all_bank, per_bank"):

@@ -38,9 +38,10 @@ class TableSpec:
     """What the table and the state of the banks say to the commands on a channel's buses.
 
     `events[command]` has one bit a bank: the command takes effect there in this cycle (ACT: in the slot that
-    counts). `broken[name]` is high in the cycle in which a rule of that name is broken; `tight[name]` in one
-    in which a command comes at the first cycle that a row of that name allows. `opened`: the banks with an
-    open row, before this cycle's commands; `following`: those with one after all that is on the buses.
+    counts; `activated`: in its first). `broken[name]` is high in the cycle in which a rule of that name is
+    broken; `tight[name]` in one in which a command comes at the first cycle that a row of that name allows,
+    `tight_after[name, command]` in one in which it is that command. `opened`: the banks with an open row,
+    before this cycle's commands; `following`: those with one after all that is on the buses.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class TableSpec:
         self.units = self._channels * self._banks
         self.broken: dict[str, Signal] = {}
         self.tight: dict[str, Signal] = {}
+        self.tight_after: dict[tuple[str, Command], Signal] = {}
         self.events = {
             command: self._event(command, row, column)
             for command in Command
@@ -75,7 +77,7 @@ class TableSpec:
         ]
         event = named(self._m, f"{command.value}_here", Value.cast(Cat(places)))
         if command is Command.ACT:
-            self._pending = event
+            self.activated = self._pending = event
         for slot in range(self._timing.activate_lag if command is Command.ACT else 0):
             later = Signal(self.units, name=f"ACT_slot{slot + 1}")
             self._m.d.sync += later.eq(event)
@@ -143,12 +145,15 @@ class TableSpec:
         ages: dict[Command, list[Signal]] = {}
         for command, event in self.events.items():
             longest = max((r.cycles for r in rules if r.before is command and r.window == 1), default=1)
+            # One more than the longest distance: an age that is exactly that long is one of an event.
+            forgotten = longest + 1
             ages[command] = []
             for unit in range(self.units):
-                age = Signal(range(longest + 1), init=longest, name=f"{command.value}_age{unit}")
-                m.d.sync += age.eq(Mux(event[unit], 1, Mux(age >= longest, longest, age + 1)))
+                age = Signal(range(forgotten + 1), init=forgotten, name=f"{command.value}_age{unit}")
+                m.d.sync += age.eq(Mux(event[unit], 1, Mux(age >= forgotten, forgotten, age + 1)))
                 ages[command].append(age)
         by_name: dict[str, list[tuple[Value, Value]]] = defaultdict(list)
+        by_pair: dict[tuple[str, Command], list[Value]] = defaultdict(list)
         for index, rule in enumerate(rules):
             if rule.before not in self.events or rule.after not in self.events:
                 continue
@@ -163,10 +168,14 @@ class TableSpec:
                 exact = self.related(rule.scope, named(m, f"rule{index}_limit", at_limit))
             after = self.events[rule.after]
             early = named(m, f"rule{index}_early", early & after)
-            by_name[rule.name].append((early.any(), (exact & after & ~early).any()))
+            exactly = named(m, f"rule{index}_exact", exact & after & ~early).any()
+            by_name[rule.name].append((early.any(), exactly))
+            by_pair[rule.name, rule.after].append(exactly)
         for name, pairs in by_name.items():
             self.broken[name] = named(m, f"broken_{name}", Cat(early for early, _ in pairs).any())
             self.tight[name] = named(m, f"tight_{name}", Cat(exact for _, exact in pairs).any())
+        for (name, command), exacts in by_pair.items():
+            self.tight_after[name, command] = named(m, f"tight_{name}_{command.value}", Cat(exacts).any())
 
     def _window(self, rule: Rule, name: str) -> tuple[Value, Value]:
         """Where `rule` forbids its `after`, and where it would, were it one cycle longer."""

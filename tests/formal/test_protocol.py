@@ -9,11 +9,12 @@ from operator import add
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import Assert, Cover, Module, Value
+from amaranth.hdl import Assert, Cover, Module, Signal, Value
 
 from hdl.config import DesignConfig
-from hdl.layouts import RefreshMode, RowOp
+from hdl.layouts import ColumnOp, RefreshMode, RowOp
 from hdl.memory.checker import Checker
+from hdl.memory.controller import Controller
 from hdl.memory.timing import Command
 from tests.formal.channel import ChannelProperty
 from tests.formal.harness import Proof, quick
@@ -28,13 +29,20 @@ class TableProperty(ChannelProperty):
     counters need no such statement: after as many steps as the longest distance they have forgotten the state
     that the induction began with.
 
-    Covers: each of `commands`, and a command at the first cycle that a rule of each name in `tight` allows.
+    Covers: each of `commands`, a command at the first cycle that a rule of each name in `tight` allows, and
+    an ACT at the first that auto-precharge allows. False: were the rule `longer` one cycle longer.
     """
 
     def __init__(
-        self, config: DesignConfig, *, commands: Iterable[Command], tight: Iterable[str], false: bool
+        self,
+        config: DesignConfig,
+        *,
+        commands: Iterable[Command],
+        tight: Iterable[str],
+        longer: str,
+        false: bool,
     ) -> None:
-        self._commands, self._tight = tuple(commands), tuple(tight)
+        self._commands, self._tight, self._longer = tuple(commands), tuple(tight), longer
         super().__init__(config, false=false)
 
     def contents(self, m: Module) -> None:
@@ -43,11 +51,14 @@ class TableProperty(ChannelProperty):
         for broken in spec.broken.values():
             m.d.comb += Assert(~broken)
         self._invariants(m, spec)
+        self._claims(m, controller, spec)
         m.d.comb += [Cover(spec.events[command].any()) for command in self._commands]
         m.d.comb += [Cover(spec.tight[name]) for name in self._tight]
+        m.d.comb += [
+            Cover(spec.tight_after[name, Command.ACT]) for name in AUTO_PRECHARGE if name in self._tight
+        ]
         if self.false:
-            # Were tRTP one cycle longer.
-            m.d.comb += Assert(~spec.tight["tRTP"])
+            m.d.comb += Assert(~spec.tight[self._longer])
 
     def _invariants(self, m: Module, spec: TableSpec) -> None:
         queues, timers = self.inner.inside("queues"), self.inner.inside("timers")
@@ -86,6 +97,24 @@ class TableProperty(ChannelProperty):
             for place in range(len(vectors[0])):
                 m.d.comb += Assert(reduce(add, (vector[place] for vector in vectors)) == 1)
 
+    def _claims(self, m: Module, controller: Controller, spec: TableSpec) -> None:
+        """What the refresher claims or holds up when a command is decided is not on the bus a cycle later."""
+        refresher, row = self.inner.inside("refresher"), controller.row
+        claims = ("block", "hold_activate", "hold_read", "hold_write", "row_block", "row_op")
+        before: dict[str, Signal] = {}
+        for name in claims:
+            before[name] = Signal.like(refresher[name], name=f"{name}_before")
+            m.d.sync += before[name].eq(refresher[name])
+        reads = spec.events[Command.RD] | spec.events[Command.RDA]
+        writes = spec.events[Command.WR] | spec.events[Command.WRA]
+        m.d.comb += [
+            Assert((spec.activated & (before["block"] | before["hold_activate"])) == 0),
+            Assert(((reads | writes) & before["block"]) == 0),
+            Assert(~before["hold_read"] | (reads == 0)),
+            Assert(~before["hold_write"] | (writes == 0)),
+            Assert(~before["row_block"] | (Value.cast(row.op) == Value.cast(before["row_op"]))),
+        ]
+
 
 class CheckedProperty(ChannelProperty):
     """The controller and the protocol checker, which shares no code with it: it never reports anything."""
@@ -107,27 +136,39 @@ class CheckedProperty(ChannelProperty):
             Assert(~checker.violation),
             Cover(row.op == RowOp.REFRESH_ALL),
             Cover(row.op == RowOp.REFRESH_BANK),
+            Cover(column.op == ColumnOp.READ_AUTO),
+            Cover(column.op == ColumnOp.WRITE_AUTO),
             Cover(controller.restarted),
         ]
         if self.false:
             m.d.comb += Assert(row.op != RowOp.PRECHARGE)
 
 
-#: What an open-page controller issues.
-COMMANDS = (Command.ACT, Command.PRE, Command.PREA, Command.REFAB, Command.REFPB, Command.RD, Command.WR)
-ONE_BANK = ("tRCDRD", "tRCDWR", "tRAS", "tRP", "tRTP", "tWR", "tCCDL", "tRTW", "tWTRL", "tRFC", "tRFCpb")
+#: The rules that count an auto-precharge.
+AUTO_PRECHARGE = ("tRTP+tRP", "tWR+tRP")
+ONE_BANK = (
+    *("tRCDRD", "tRCDWR", "tRAS", "tRP", "tRTP", "tWR", "tCCDL", "tRTW", "tWTRL", "tRFC", "tRFCpb"),
+    *AUTO_PRECHARGE,
+)
 
 
 def table(
-    name: str, shape: tuple[int, int, int], *, tight: Iterable[str], cover_depth: int = 45, **others: bool
+    name: str,
+    shape: tuple[int, int, int],
+    *,
+    tight: Iterable[str],
+    longer: str = "tRTP",
+    cover_depth: int = 45,
+    **others: bool,
 ) -> Proof:
     """The proof that the table is kept, in a memory of some shape."""
     return Proof(
         name=f"table {name}",
         build=lambda false: TableProperty(
             small_design(SmallMemory(shape=shape, cycles={"tREFI": 30})),
-            commands=COMMANDS,
+            commands=Command,
             tight=tight,
+            longer=longer,
             false=false,
         ),
         depth=14,
@@ -139,9 +180,13 @@ def table(
 
 PROOFS = [
     table("one bank", (1, 1, 1), tight=ONE_BANK),
-    table("two channels", (2, 1, 1), tight=ONE_BANK, quick=False),
+    table("two channels", (2, 1, 1), tight=ONE_BANK, longer="tRTP+tRP", quick=False),
     table(
-        "four banks", (2, 2, 1), tight=(*ONE_BANK, "tRRDS", "tCCDS", "tWTRS", "tPPD", "tRREFD"), quick=False
+        "four banks",
+        (2, 2, 1),
+        tight=(*ONE_BANK, "tRRDS", "tCCDS", "tWTRS", "tPPD", "tRREFD"),
+        longer="tWR+tRP",
+        quick=False,
     ),
     table("eight banks", (2, 2, 2), tight=("tFAW", "tRRDL", "tCCDL", "tWTRL"), cover_depth=24, quick=False),
     Proof(

@@ -1,10 +1,13 @@
 """The whole design in Amaranth's simulator: what is tied together in `hdl/top.py` alone."""
 
+import dataclasses
+
 import pytest
 from amaranth.hdl import Signal
 
 from hdl import memory_channel, memory_side, top
 from hdl.config import named_config
+from hdl.memory.stack import StackMap
 from hdl.registers import MEMORY_WINDOW, REGISTER_BY_NAME
 from tests.hdl.streams import run
 
@@ -62,5 +65,46 @@ def test_whose_turn_it_is_does_not_depend_on_what_was_before_a_batch(module, nam
                 return
             await ctx.tick()
         raise AssertionError("the state of before outlived the start of a batch")
+
+    run(dut, bench)
+
+
+async def _read(ctx, axi, address):
+    """One AXI4-Lite read."""
+    ctx.set(axi.araddr, address)
+    ctx.set(axi.arvalid, 1)
+    await ctx.tick().until(axi.arready)
+    ctx.set(axi.arvalid, 0)
+    ctx.set(axi.rready, 1)
+    *_, data = await ctx.tick().sample(axi.rdata).until(axi.rvalid)
+    ctx.set(axi.rready, 0)
+    return data
+
+
+@pytest.mark.parametrize("channel", [0, 1])
+def test_a_fault_strikes_and_is_logged_in_the_channel_of_its_address(channel):
+    """Reads of the same place of every channel: one of them is corrected, and its address is the stack's."""
+    base = named_config("stack")
+    config = dataclasses.replace(base, controller=dataclasses.replace(base.controller, ecc=True))
+    stack = StackMap(config.memory)
+    place = 5
+    dut = top.Clew(config)
+
+    async def register(ctx, name, value):
+        await _write(ctx, dut.s_axil, REGISTER_BY_NAME[name].offset, value)
+
+    async def bench(ctx):
+        target = stack.first(channel) + place
+        for name, value in (
+            ("INJECT_LANE", 0), ("INJECT_FLIPS", 4), ("INJECT_ADDRESS", target), ("INJECT_CONTROL", 1),
+        ):  # fmt: skip
+            await register(ctx, name, value)
+        for other in reversed(range(stack.channels)):
+            assert await _read(ctx, dut.s_axil, MEMORY_WINDOW + 32 * (stack.first(other) + place)) == 0
+        found = [
+            await _read(ctx, dut.s_axil, REGISTER_BY_NAME[name].offset)
+            for name in ("COUNT_CORRECTED", "CORRECTED_ADDRESS", "COUNT_UNCORRECTABLE", "INJECT_CONTROL")
+        ]
+        assert found == [1, target, 0, 0]
 
     run(dut, bench)

@@ -1,6 +1,7 @@
 """`python -m tests.mutants [NAME...]`: runs the mutants and, when it ran all of them, writes the page.
 
-Exit code 1 when one survives, does not apply or does not run; nothing is written then.
+First the sources as they are, in which nothing may be seen. Exit code 1 when something is, or when a mutant
+survives, does not apply or does not run; nothing is written then.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import time
 
 from .catalogue import MUTANTS
 from .page import PAGE, mutants_page
-from .run import Outcome, judge_all
+from .run import Outcome, judge_all, sources_run
 
 
 def main() -> int:
@@ -25,6 +26,14 @@ def main() -> int:
         print(f"no mutant is called {arguments.names}: expected part of a name", file=sys.stderr)
         return 2
     began = time.monotonic()
+    for design in sorted({mutant.campaign for mutant in chosen if mutant.campaign is not None}):
+        seen, cycles = sources_run(design)
+        print(
+            f"{f'(no mutant, {design})':40} {'; '.join(seen) or 'nothing seen'} in {cycles} cycles",
+            flush=True,
+        )
+        if seen:
+            return 1
     outcomes: list[Outcome] = []
     bad = 0
     for result in judge_all(chosen, jobs=arguments.jobs):

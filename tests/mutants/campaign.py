@@ -49,7 +49,8 @@ def _design(preset: str, *, banks_per_group: int, ecc: bool = False) -> DesignCo
     )
     return DesignConfig(
         controller=ControllerConfig(
-            bank_queue=3,
+            bank_queue=2,
+            overflow=4,
             write_buffer=8,
             drain_high=6,
             drain_low=2,
@@ -117,6 +118,14 @@ async def _random(bench: MemoryBench) -> None:
         await bench.restart(next(modes))
         await bench.traffic(shape, addresses, count)
     await bench.restart(RefreshMode.NONE)
+
+
+async def _hazards(bench: MemoryBench) -> None:
+    """Reads and writes of three atoms of one bank while writes elsewhere press for their turn."""
+    atoms = [bench.at(0, 1, row, 2) for row in (0, 1, 1)]
+    elsewhere = [bench.at(0, bank, 3, column) for bank in (0, 2) for column in range(4)]
+    shape = TrafficShape(write=0.6, conditional=0, out_of_range=0, partial_mask=0, idle=0, stall=0)
+    await bench.traffic(shape, 3 * atoms + elsewhere, 200)
 
 
 async def _no_takers(bench: MemoryBench) -> None:
@@ -227,6 +236,7 @@ PHASES: tuple[Callable[[MemoryBench], Any], ...] = (
     _latencies,
     _no_takers,
     _caps,
+    _hazards,
     _random,
     _refresh(RefreshMode.ALL_BANK),
     _refresh(RefreshMode.PER_BANK),

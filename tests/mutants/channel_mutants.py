@@ -8,10 +8,11 @@ __all__ = ["CHANNEL_MUTANTS"]
 
 _ADDRESS = "hdl/memory/address.py"
 _BANK = "hdl/memory/bank.py"
+_OVERFLOW = "hdl/memory/overflow.py"
 _CONTROLLER = "hdl/memory/controller.py"
 _SCHEDULER = "hdl/memory/scheduler.py"
 
-_HAZARD = "& (state.write[s].bit_select(self.unit, 1) | self.write)"
+_HAZARD = "& (state.write[s].bit_select(entrance.unit, 1) | entrance.write)"
 
 CHANNEL_MUTANTS: tuple[Mutant, ...] = (
     # -- Address --
@@ -97,19 +98,19 @@ CHANNEL_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="RAW order lost",
         defect="a read may pass an older write of its atom",
-        edits=(Replace(_BANK, _HAZARD, "& self.write"),),
+        edits=(Replace(_BANK, _HAZARD, "& entrance.write"),),
         campaign="hbm2",
     ),
     Mutant(
         name="WAR order lost",
         defect="a write may pass an older read of its atom",
-        edits=(Replace(_BANK, _HAZARD, "& state.write[s].bit_select(self.unit, 1)"),),
+        edits=(Replace(_BANK, _HAZARD, "& state.write[s].bit_select(entrance.unit, 1)"),),
         campaign="hbm2",
     ),
     Mutant(
         name="WAW order lost",
         defect="a write may pass an older write of its atom",
-        edits=(Replace(_BANK, _HAZARD, "& (state.write[s].bit_select(self.unit, 1) ^ self.write)"),),
+        edits=(Replace(_BANK, _HAZARD, "& (state.write[s].bit_select(entrance.unit, 1) ^ entrance.write)"),),
         campaign="hbm2",
     ),
     Mutant(
@@ -118,11 +119,44 @@ CHANNEL_MUTANTS: tuple[Mutant, ...] = (
         edits=(
             Replace(
                 _BANK,
-                "before.eq((before | entered) & ~entered_slots[other])",
-                "before.eq(before | entered)",
+                "before.eq((before | entered_slots[s]) & ~entered_slots[other])",
+                "before.eq(before | entered_slots[s])",
             ),
         ),
         campaign="hbm2",
+    ),
+    Mutant(
+        name="row open after auto-precharge",
+        defect="the bank's open bit outlives RDA and WRA",
+        edits=(
+            Replace(
+                _BANK,
+                "closed.eq(precharged | all_closed | closing)",
+                "closed.eq(precharged | all_closed)",
+            ),
+        ),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="slot taken twice",
+        defect="a request from the port takes the slot that one from the overflow moves into",
+        edits=(
+            Replace(
+                _BANK,
+                "behind.eq(filled.all() | overflow.waiting.bit_select(self.unit, 1))",
+                "behind.eq(filled.all())",
+            ),
+            Replace(_BANK, "free.eq(~filled & ~refilled)", "free.eq(~filled)"),
+        ),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="overflow list cut",
+        defect="a request that comes as the last of its list leaves is lost",
+        edits=(
+            Replace(_OVERFLOW, "Mux(ends & extends, entry, read(following, head))", "read(following, head)"),
+        ),
+        tests=("tests/hdl/memory/test_overflow.py",),
     ),
     # -- Scheduler --
     Mutant(
@@ -162,11 +196,27 @@ CHANNEL_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="scheduler survives a restart",
         defect="whose turn it is and how old requests are depends on what was before",
-        edits=(
-            Replace(_CONTROLLER, "ResetInserter(self.restarted)(scheduler)", "scheduler"),
-            Replace(_CONTROLLER, "Module, Mux, ResetInserter, Signal", "Module, Mux, Signal"),
-        ),
+        edits=(Replace(_CONTROLLER, "ResetInserter(self.restarted)(scheduler)", "scheduler"),),
         campaign="hbm2",
+    ),
+    Mutant(
+        name="predictor survives a restart",
+        defect="what the page policy learnt before a restart decides after it",
+        edits=(Replace(_CONTROLLER, "ResetInserter(self.restarted)(predictor)", "predictor"),),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="auto-precharge of a wanted row",
+        defect="a column command closes its row although others that hit it are queued",
+        edits=(
+            Replace(
+                _SCHEDULER, "return last_hit & (other_row | self.close)", "return other_row | self.close"
+            ),
+        ),
+        tests=(
+            "tests/hdl/memory/test_preset_traffic.py::"
+            "test_trap_a_row_stays_for_its_hits_and_a_bank_for_who_opened_it",
+        ),
     ),
     Mutant(
         name="restart takes requests",

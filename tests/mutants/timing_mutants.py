@@ -20,7 +20,9 @@ _RULES = (
     ("tRP", ("ACT",), 1, "hbm2"),
     ("tRP", ("REFab",), 1, "hbm2"),
     ("tRTP", _CLOSING, 1, "hbm2"),
+    ("tRTP+tRP", ("ACT",), 1, "hbm2"),
     ("tWR", _CLOSING, 1, "hbm2"),
+    ("tWR+tRP", ("ACT",), 1, "hbm2"),
     # tRRDL = tRRDS, and four of them are longer than tFAW, in HBM2.
     ("tRRDL", ("ACT",), 1, "hbm3"),
     ("tRRDS", ("ACT",), 1, "hbm2"),

@@ -4,7 +4,8 @@
 
 * every request is answered exactly once, with the right data and status (the harness's scoreboard);
 * the RTL checker sees no rule broken, nor does `sim.model.command_checker` in the recorded commands;
-* reads whose answers are always taken wait no longer than the controller promises;
+* reads and the column commands of writes wait no longer than the controller promises (`wait_bound`), where
+  answers are always taken; every write that was answered OK comes to the device once;
 * in the end the storage holds what the scoreboard says, atom by atom.
 """
 
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from firmware_py.ledger import access_addresses
 from hdl.config import ControllerConfig, DesignConfig, MemoryConfig
 from hdl.layouts import ATOM_BYTES, MemoryStatus, RefreshMode, RowOp, Source
 from hdl.memory.address import AddressMap, Place
@@ -29,7 +31,7 @@ from hdl.memory.wait_bound import wait_bound
 from sim.compiled_memory import EXPECT_HELD, NEVER, CompiledMemory, Pauses, Run, requests
 from sim.model.command_checker import ROW_BUS, check
 
-__all__ = ["Round", "Soak", "Traffic", "longest_wait_promised"]
+__all__ = ["Round", "Soak", "Traffic", "Wait"]
 
 #: Rows, drawn from all, that a soak's addresses lie in: the storage behind DPI stays small.
 _ROWS = 64
@@ -51,6 +53,26 @@ class Round:
     idle: Pauses
     stall: Pauses
     seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wait:
+    """A wait and what is promised of it, in cycles."""
+
+    cycles: int
+    promised: int
+
+    @property
+    def share(self) -> float:
+        """How much of what is promised it was."""
+        return self.cycles / self.promised
+
+    def __str__(self) -> str:
+        return f"{self.cycles:,} of {self.promised:,} cycles ({self.share:.1%})"
+
+
+#: The write requests of a soak that were answered OK.
+_WRITE = np.dtype([("accepted", "<i8"), ("address", "<i8"), ("refresh", "u1")])
 
 
 class Traffic:
@@ -172,9 +194,15 @@ class Soak:
         self.cycles = 0
         self.statuses: Counter[MemoryStatus] = Counter()
         self.row_ops: Counter[RowOp] = Counter()
-        self.longest_wait = 0
-        """Cycles from acceptance to answer of the reads whose answers were always taken."""
+        self.reads: Wait | None = None
+        """From acceptance to answer: the read that came nearest to what is promised."""
+        self.writes: Wait | None = None
+        """The same of writes, from acceptance to the column command."""
+        self._promised = {mode.value: wait_bound(memory.config, mode) for mode in RefreshMode}
         self._unchecked: list[NDArray[np.void]] = []
+        self._accesses: list[NDArray[np.void]] = []
+        self._writes: list[NDArray[np.void]] = []
+        self._stalled: list[tuple[int, int]] = []
         self._windows: dict[int, int] = {}
         self._violations: list[str] = []
         self._checked_from = memory.cycle
@@ -202,15 +230,17 @@ class Soak:
     def record(self, run: Run, *, restarted: bool, stalled: bool) -> None:
         """Takes what a run did into the books. AssertionError: it was not answered right, or broke a rule.
 
-        With `stalled` not every answer was taken at once, so that reads may wait longer than is promised.
+        With `stalled` not every answer was taken at once, so that requests may wait longer than is promised.
         """
-        before = run.commands["cycle"] < (run.begin if restarted else 0)
-        # The restart belongs to the log before; behind it every bank is closed, so that a check may begin.
-        self._unchecked.append(run.commands[before])
+        # The restart belongs to the logs before; behind it every bank is closed, so that a check may begin.
+        begin = run.begin if restarted else 0
+        self._unchecked.append(run.commands[run.commands["cycle"] < begin])
+        self._accesses.append(run.accesses[run.accesses["cycle"] < begin])
         if restarted and run.begin - self._checked_from >= _CHECKED_CYCLES:
             self.check()
             self._checked_from = run.begin
-        self._unchecked.append(run.commands[~before])
+        self._unchecked.append(run.commands[run.commands["cycle"] >= begin])
+        self._accesses.append(run.accesses[run.accesses["cycle"] >= begin])
         if run.refresh_window is not None:
             first, last = run.refresh_window
             self._windows[first] = last
@@ -221,20 +251,40 @@ class Soak:
         offered = run.answers["offered"] != NEVER
         assert np.array_equal(offered, run.answered), "offered requests without an answer"
         self.statuses.update(MemoryStatus(int(status)) for status in run.answers["status"][offered])
-        if not stalled:
-            reads = run.answers[offered & (run.requests["write"] == 0)]
+        write = run.requests["write"] == 1
+        if stalled:
+            self._stalled.append((run.begin, run.end))
+        else:
+            reads = run.answers[offered & ~write]
             waits = (reads["answered"] - reads["accepted"]).astype(np.int64)
-            self.longest_wait = max(self.longest_wait, int(waits.max(initial=0)))
-            # A run without a restart goes on in the mode before: the longest of the bounds is good for all.
-            bound = longest_wait_promised(self.memory.config)
-            assert self.longest_wait <= bound, f"a read waited {self.longest_wait} cycles: expected {bound}"
+            self.reads = self._longest("read", waits, np.full(len(waits), run.refresh.value), self.reads)
+        written = offered & write & (run.answers["status"] == MemoryStatus.OK.value)
+        writes = np.zeros(np.count_nonzero(written), dtype=_WRITE)
+        writes["accepted"] = run.answers["accepted"][written]
+        writes["address"] = run.requests["address"][written]
+        writes["refresh"] = run.refresh.value
+        self._writes.append(writes)
         rows = run.commands["op"][run.commands["bus"] == ROW_BUS]
         self.row_ops.update({op: int(np.count_nonzero(rows == op.value)) for op in RowOp})
 
+    def _longest(
+        self, kind: str, waits: NDArray[np.int64], modes: NDArray[np.uint8], before: Wait | None
+    ) -> Wait | None:
+        """The wait nearest to what is promised in its mode of refresh, `before` included."""
+        longest = before
+        for mode, promised in self._promised.items():
+            those = waits[modes == mode]
+            if len(those):
+                wait = Wait(cycles=int(those.max()), promised=promised)
+                assert wait.cycles <= promised, f"a {kind} waited {wait.cycles} cycles: expected {promised}"
+                longest = wait if longest is None or wait.share > longest.share else longest
+        return longest
+
     def check(self) -> None:
-        """Both checkers find nothing in what was recorded since the last check."""
+        """Both checkers find nothing in what was recorded since the last check, and no write was late."""
+        commands, accesses = np.concatenate(self._unchecked), np.concatenate(self._accesses)
         report = check(
-            np.concatenate(self._unchecked),
+            commands,
             self.memory.config.memory.timing,
             self.memory.config.memory.organisation,
             refresh_windows=np.array(list(self._windows.items()), dtype=np.int64).reshape(-1, 2),
@@ -245,8 +295,28 @@ class Soak:
             f"{next(iter(self._violations), None)}; the Python checker {len(report)}: {report.by_rule()}, "
             f"the first: {first}"
         )
-        self._unchecked.clear()
-        self._windows.clear()
+        self._check_writes(np.concatenate(self._writes), commands, accesses)
+        for log in (self._unchecked, self._accesses, self._writes, self._stalled, self._windows):
+            log.clear()
+
+    def _check_writes(
+        self, asked: NDArray[np.void], commands: NDArray[np.void], accesses: NDArray[np.void]
+    ) -> None:
+        """Every write has one column command, in time. Those of one atom keep their order."""
+        written = accesses["write"] == 1
+        addresses = access_addresses(accesses, commands, self.memory.map)[written]
+        cycles = accesses["cycle"][written].astype(np.int64)
+        served = np.lexsort((cycles, addresses))
+        asked = asked[np.lexsort((asked["accepted"], asked["address"]))]
+        assert np.array_equal(addresses[served], asked["address"]), (
+            f"{len(served)} column commands of writes: expected those of {len(asked)} writes"
+        )
+        begin, end = np.array(self._stalled, dtype=np.int64).reshape(-1, 2).T
+        # A write that saw no stalled run: none began before its command that did not end before the write.
+        begun = np.searchsorted(begin, cycles[served], side="right")
+        smooth = begun == np.searchsorted(end, asked["accepted"], side="right")
+        waits = cycles[served] - asked["accepted"]
+        self.writes = self._longest("write", waits[smooth], asked["refresh"][smooth], self.writes)
 
     def _finish(self) -> None:
         """Drains what is buffered, checks the rest of the log and the storage."""
@@ -258,11 +328,6 @@ class Soak:
             assert not len(wrong), (
                 f"atom {first + wrong[0]:#x} holds {stored[wrong[0]]}, expected {expected[wrong[0]]}"
             )
-
-
-def longest_wait_promised(config: DesignConfig) -> int:
-    """Cycles from acceptance to answer that no read exceeds in any mode of refresh."""
-    return max(wait_bound(config, mode) for mode in RefreshMode)
 
 
 def _stretches(addresses: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
@@ -316,8 +381,8 @@ def main() -> None:
             statuses = sorted(soak.statuses.items(), key=lambda item: item[0].value)
             counts = ", ".join(f"{count:,} {status.name}" for status, count in statuses)
             print(
-                f"{name}: {soak.cycles:,} cycles, {soak.rounds} rounds, {counts}; reads waited at most "
-                f"{soak.longest_wait} cycles, promised {longest_wait_promised(config)}; {seconds:.0f} s",
+                f"{name}: {soak.cycles:,} cycles, {soak.rounds} rounds, {counts}; a read waited for at most "
+                f"{soak.reads} promised, a write's command for {soak.writes}; {seconds:.0f} s",
                 flush=True,
             )
 

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from hdl.config import named_config
 from hdl.layouts import MemoryStatus, RefreshMode, RowOp
+from hdl.memory.wait_bound import wait_bound
 from sim.compiled_memory import NEVER, CompiledMemory, requests
 
-from .soak import Soak, longest_wait_promised
+from .soak import Soak, Wait
 
 _CYCLES = 500_000
 _SEED = int(os.environ.get("CLEW_SEED") or 20_26)
@@ -33,6 +35,8 @@ def test_mixed_traffic_breaks_no_rule_and_is_answered_right(memory: CompiledMemo
     assert soak.cycles >= _CYCLES
     assert set(soak.statuses) == {MemoryStatus.OK, MemoryStatus.MISMATCH, MemoryStatus.OUT_OF_RANGE}
     assert soak.statuses[MemoryStatus.OK] > _CYCLES // 20
+    assert soak.reads is not None and soak.writes is not None
+    assert soak.reads.cycles > 500 and soak.writes.cycles > 500
     assert min(soak.row_ops[op] for op in (RowOp.ACTIVATE, RowOp.REFRESH_ALL, RowOp.REFRESH_BANK)) > 0
 
 
@@ -70,7 +74,7 @@ def test_what_the_harness_finds_is_not_passed_over(memory: CompiledMemory) -> No
         with pytest.raises(AssertionError, match="cycle 5"):
             Soak(memory, _SEED).record(dataclasses.replace(run, **fault), restarted=True, stalled=False)
     late = run.answers.copy()
-    late["answered"][3] += longest_wait_promised(memory.config)
+    late["answered"][3] += wait_bound(memory.config, run.refresh)
     with pytest.raises(AssertionError, match="a read waited"):
         Soak(memory, _SEED).record(dataclasses.replace(run, answers=late), restarted=True, stalled=False)
     unanswered = run.answers.copy()
@@ -79,3 +83,33 @@ def test_what_the_harness_finds_is_not_passed_over(memory: CompiledMemory) -> No
         Soak(memory, _SEED).record(
             dataclasses.replace(run, answers=unanswered), restarted=True, stalled=False
         )
+
+
+def test_a_write_that_is_late_or_lost_or_comes_twice_is_found(memory: CompiledMemory) -> None:
+    promised = wait_bound(memory.config, RefreshMode.NONE)
+    memory.run(requests([]), cycles=promised)
+    # Silence behind them, so that none is left in the write buffer.
+    run = memory.run(requests(np.arange(8), write=1), cycles=10_000)
+    written = np.flatnonzero((run.accesses["cycle"] >= run.begin) & (run.accesses["write"] == 1))
+    assert len(written) == 8
+
+    def check(*, stalled: bool = False, **logs: NDArray[np.void]) -> Wait | None:
+        soak = Soak(memory, _SEED)
+        soak.record(dataclasses.replace(run, **logs), restarted=True, stalled=stalled)
+        soak.check()
+        return soak.writes
+
+    wait = check()
+    assert wait is not None and 0 < wait.cycles < wait.promised == promised
+    for accesses in (
+        np.delete(run.accesses, written[5]),
+        np.insert(run.accesses, written[5], run.accesses[written[5]]),
+    ):
+        with pytest.raises(AssertionError, match="those of 8 writes"):
+            check(accesses=accesses)
+    late = run.answers.copy()
+    late["accepted"][3] -= promised
+    with pytest.raises(AssertionError, match="a write waited"):
+        check(answers=late)
+    # Who does not take answers may wait for longer.
+    assert check(answers=late, stalled=True) is None
