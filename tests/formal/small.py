@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import ClassVar
 
 from hdl.config import ControllerConfig, DesignConfig, MemoryConfig
 from hdl.memory.timing import Organisation, TimingPreset, Value, preset
@@ -12,9 +13,26 @@ from hdl.memory.timing import Organisation, TimingPreset, Value, preset
 __all__ = ["SmallMemory", "small_design"]
 
 _FILE = str(Path(__file__).with_name("tiny.toml"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmallController(ControllerConfig):
+    """A controller whose age cap may be shorter than a design's."""
+
+    shortest_age_cap: ClassVar[int] = 8
+
+    def __post_init__(self) -> None:
+        if self.age_cap < self.shortest_age_cap or self.age_cap & (self.age_cap - 1):
+            raise ValueError(
+                f"age_cap is {self.age_cap}: expected a power of two from {self.shortest_age_cap}"
+            )
+        lengthened = {f.name: getattr(self, f.name) for f in fields(self)} | {"age_cap": 64}
+        ControllerConfig(**lengthened)
+
+
 #: The smallest controller: two slots a bank, two requests beside them, and caps that are reached within a few
 #: cycles.
-_SMALLEST = ControllerConfig(
+_SMALLEST = SmallController(
     bank_queue=2,
     overflow=2,
     write_buffer=4,

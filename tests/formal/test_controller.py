@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from amaranth.asserts import AnyConst
 from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, Signal, Value
+from amaranth.lib.wiring import In
 
 from hdl.config import DesignConfig
-from hdl.layouts import ColumnOp, MemoryRequest, RefreshMode, Tag
+from hdl.layouts import ColumnOp, MemoryRequest, RefreshMode, Source, Tag
 from hdl.memory.address import AddressMap
 from tests.formal.channel import ChannelProperty
 from tests.formal.harness import Internals, Proof, quick
@@ -191,7 +192,84 @@ class InTimeProperty(ChannelProperty):
                 ]
 
 
+class BulkInTimeProperty(ChannelProperty):
+    """A controller of one bank with bulk reads and writes, whose taker is always ready, without restart and
+    refresh: the column command of one accepted request, whichever it is, is decided within `limit` cycles,
+    from reset on.
+
+    Walks are left out, for they go before bulk until that is old; so are conditional writes, which end as a
+    write or none, and what is beyond the memory. What requests carry is constant: nothing is decided by it.
+    """
+
+    def __init__(self, config: DesignConfig, *, limit: int, false: bool) -> None:
+        self._limit = limit
+        super().__init__(config, false=false, signature={"watch": In(1)})
+
+    def contents(self, m: Module) -> None:
+        self.environment(m)
+        queues, scheduler = self.inner.inside("queues"), self.inner.inside("scheduler")
+        overflow = queues.inside("overflow")
+        m.d.comb += [
+            Assume(self.refresh == RefreshMode.NONE),
+            Assume(~self.restart & ~self.priority & ~self.conditional & ~self.expected & ~self.read_bit),
+            Assume((self.source == Source.MOVER) & (self.context == 0) & ~self.address[-1]),
+            Assume(self.response_ready),
+        ]
+        # Where the request watched waits: a slot, or a place in the one list of the overflow.
+        slots, places = self.config.controller.bank_queue, self.config.controller.overflow
+        slot, place = Signal(slots, name="watched_slot"), Signal(places, name="watched_place")
+        entered = Cat(queues[f"entered{s}"] for s in range(slots))
+        refilled, removed = queues["refilled"], queues["refilled"].any()
+        served = Mux(scheduler["column_op"] != ColumnOp.NOP.value, scheduler["column_slot"], 0)
+        ahead = Signal(range(places + 1), name="ahead")
+        m.d.comb += ahead.eq(places - ones(overflow["free"]) - removed)
+        behind = Signal(name="behind")
+        m.d.comb += behind.eq((entered & ~refilled) == 0)
+
+        waited, watched = Signal(range(self._limit + 2)), Signal()
+        begins = Signal()
+        m.d.comb += begins.eq(self.watch & ~watched & self.inner["accepted"])
+        with m.If(begins):
+            m.d.sync += [
+                watched.eq(1),
+                waited.eq(1),
+                slot.eq(entered & ~refilled),
+                place.eq(Mux(behind, (1 << ahead)[:places], 0)),
+            ]
+        with m.Else():
+            m.d.sync += [
+                slot.eq((slot & ~served) | Mux(place[0], refilled, 0)),
+                place.eq(Mux(removed, place >> 1, place)),
+            ]
+        waits = Signal()
+        m.d.comb += waits.eq((slot != 0) | (place != 0))
+        with m.If(waits & (waited <= self._limit)):
+            m.d.sync += waited.eq(waited + 1)
+        limit = self._limit // 2 if self.false else self._limit
+        m.d.comb += [
+            Assert(~waits | (waited <= limit)),
+            # It is where it is thought to be.
+            Assert((slot & ~Cat(queues[f"state__valid__{s}"] for s in range(slots))) == 0),
+            Assert((place == 0) | (slot == 0)),
+            Cover(waits & (waited == self._limit // 2)),
+            Cover(place[-1]),
+        ]
+
+
 SMALL = small_design(SmallMemory(shape=(1, 1, 1), cycles={"tREFI": 30}))
+#: Distances and caps as short as they can be, so that the longest wait is within a bounded check.
+SHORT = small_design(
+    SmallMemory(
+        shape=(1, 1, 1),
+        cycles={
+            **{"tCL": 1, "tCWL": 1, "tRCDRD": 2, "tRCDWR": 2, "tRP": 2, "tRAS": 3, "tRC": 5, "tRTP": 2},
+            **{"tWR": 1, "tCCDS": 1, "tCCDL": 1, "tRTW": 2, "tWTRS": 1, "tWTRL": 1, "tREFI": 30},
+        },
+    ),
+    age_cap=8,
+    drain_idle=1,
+    drain_burst=2,
+)
 #: With room for every queue full of writes: that no entry is given back twice is shown for one bank.
 EIGHT_BANKS = small_design(SmallMemory(shape=(2, 2, 2), cycles={"tREFI": 30}), write_buffer=16)
 PROOFS = [
@@ -215,6 +293,15 @@ PROOFS = [
         depth=40,
         cover_depth=40,
         timeout=1200,
+        quick=False,
+    ),
+    Proof(
+        name="bulk in time",
+        build=lambda false: BulkInTimeProperty(SHORT, limit=40, false=false),
+        mode="bmc",
+        depth=48,
+        cover_depth=32,
+        timeout=1800,
         quick=False,
     ),
 ]

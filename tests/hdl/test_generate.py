@@ -1,5 +1,6 @@
 """Verilog of the design: the same everywhere, clean under -Wall, and what its side-car says."""
 
+import dataclasses
 import itertools
 import json
 import os
@@ -13,9 +14,10 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.config import CONFIGS
+from hdl.config import CONFIGS, MemoryConfig
 from hdl.generate import DESIGN_SCHEMA, verilog, write_design
 from hdl.registers import REGISTERS
+from hdl.top import Clew
 from sim.verilator import WAIVERS, BuildError, run_tool
 
 _ROOT = Path(__file__).parents[2]
@@ -59,6 +61,24 @@ def test_lint_is_clean_with_the_named_waivers(config: str, small: Path, tmp_path
     run_tool(
         ["verilator", "--lint-only", "-Wall", "--top-module", "clew", str(WAIVERS), str(folder / "clew.v")],
         folder=folder,
+    )
+
+
+def test_lint_is_clean_with_sixteen_channels(tmp_path: Path) -> None:
+    """The widest stack, of channels as small as they get: without the checker, whose lint takes minutes."""
+    base = CONFIGS["stack"]
+    config = dataclasses.replace(
+        base,
+        walker=dataclasses.replace(base.walker, contexts=1),
+        memory=MemoryConfig(preset=str(_ROOT / "tests" / "formal" / "tiny.toml"), channels=16),
+    )
+    text = verilog(Clew(config), name="clew")
+    for channel in range(16):
+        assert f" near_hop__{channel}__event;" in text
+    (tmp_path / "clew.v").write_text(text)
+    run_tool(
+        ["verilator", "--lint-only", "-Wall", "--top-module", "clew", str(WAIVERS), str(tmp_path / "clew.v")],
+        folder=tmp_path,
     )
 
 

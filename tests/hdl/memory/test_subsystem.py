@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 
-from hdl.generate import verilog
-from sim.bench.memory import MemorySubsystem
+from sim.compiled_memory import memory_verilog
 from sim.verilator import STORAGE_SOURCES, run_cocotb
 
 from .subsystem import CONFIG
 
 pytestmark = pytest.mark.cocotb
-
-
-@cache
-def _design() -> str:
-    return verilog(MemorySubsystem(CONFIG), name="memory_subsystem")
 
 
 @pytest.mark.parametrize(
@@ -37,7 +29,7 @@ def _design() -> str:
 )
 def test_subsystem(testcase: str) -> None:
     run_cocotb(
-        _design(),
+        memory_verilog(CONFIG).read_text(encoding="utf-8"),
         toplevel="memory_subsystem",
         module="tests.hdl.memory.cocotb_memory",
         testcase=testcase,
