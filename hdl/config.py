@@ -95,8 +95,8 @@ class ScratchpadConfig:
 class ControllerConfig:
     """The size and the policies of a channel controller."""
 
-    bank_queue: int = 3
-    """Requests of one bank among which the scheduler chooses."""
+    bank_queue: int = 4
+    """Requests of one bank among which the scheduler chooses; the last place is for reads of walks."""
     overflow: int = 32
     """Requests that may wait behind those, all banks together, before they stop the port."""
     write_buffer: int = 32
