@@ -10,17 +10,19 @@ import pytest
 
 from firmware_py import commands
 from firmware_py.batches import ring_size
+from firmware_py.bench.design import isolated_loops
 from firmware_py.commands import Atoms
 from firmware_py.compare import design_for
 from firmware_py.driver import Accelerator
 from firmware_py.image import CreationOrder
+from firmware_py.paths import LINK_CYCLES, controller_cycles, far_path
 from firmware_py.placement import FewestSearches
 from firmware_py.programs import default_image
 from firmware_py.records import PARENT
 from firmware_py.replay import Plan, make_plan, run_plan
 from firmware_py.transport.inprocess import InProcessTransport
 from hdl.config import DesignConfig
-from hdl.layouts import RefreshMode, WalkStatus
+from hdl.layouts import RowClass, WalkStatus
 from hdl.memory.stack import StackMap
 from sim.compiled import CompiledModel
 from sim.model.command_checker import check
@@ -42,6 +44,10 @@ class Machine:
         self.config: DesignConfig = model.config
         self.stack = StackMap(model.config.memory)
         self.accelerator = Accelerator(InProcessTransport(model))
+        self.reset()
+
+    def reset(self) -> None:
+        """Program, link and windows as the tests expect them."""
         self.accelerator.load_program(PROGRAM.words)
         self.accelerator.set_link(latency_up=20, latency_down=20)
         for channel in range(self.stack.channels):
@@ -95,6 +101,20 @@ def test_the_host_sees_the_whole_stack_as_the_backdoor_does(machine: Machine) ->
         assert np.array_equal(accelerator.read_memory(address, 8), atoms * channel)
         accelerator.run_batch(commands.fence())
         assert np.array_equal(machine.model.fetch(address, 8), atoms * channel)
+
+
+def test_an_isolated_loop_takes_the_cycles_of_one_channel(machine: Machine) -> None:
+    """Routers, queues and merges cost no cycle: the loops are those that the table and the link say."""
+    config, far = machine.config, far_path("v100_hbm2", machine.config)
+    near_loops, far_loops = (
+        isolated_loops(machine.model, machine.accelerator, config, place=place, far=far) for place in (0, 1)
+    )
+    timing = config.memory.timing
+    for row_class, device in ((RowClass.HIT, timing.row_hit), (RowClass.CLOSED, timing.row_closed)):
+        near = device + controller_cycles(config) + 1
+        assert near_loops[row_class] == near
+        assert far_loops[row_class] == near + LINK_CYCLES + far.latency_up + far.latency_down
+    machine.reset()
 
 
 def test_walks_in_different_channels_run_side_by_side(machine: Machine) -> None:
@@ -235,7 +255,6 @@ def test_a_replay_gives_the_verdicts_of_one_channel(machine: Machine, tmp_path: 
     plan = _plan(traces, machine.config, concurrent=3)
     single = _plan(traces, design_for("hbm2_2000"), concurrent=3)
     assert {planned.channel for planned in plan.traces} == set(range(min(3, machine.stack.channels)))
-    machine.accelerator.set_refresh(RefreshMode.ALL_BANK)
     for place in (0, 1):
         run = run_plan(plan, program=PROGRAM, place=place, driver=machine.accelerator, monitor=machine.model)
         assert run.wrong == run.not_golden == run.memory_differs == []
@@ -243,6 +262,4 @@ def test_a_replay_gives_the_verdicts_of_one_channel(machine: Machine, tmp_path: 
         assert [(answer.status, answer.code, answer.hops) for answer in run.answers] == [
             (walk.golden.status, walk.golden.code, walk.golden.hops) for walk in single.walks
         ]
-    for channel in range(machine.stack.channels):
-        for context in range(machine.accelerator.contexts):
-            machine.open(context, channel)
+    machine.reset()

@@ -128,6 +128,19 @@ async def _hazards(bench: MemoryBench) -> None:
     await bench.traffic(shape, 3 * atoms + elsewhere, 200)
 
 
+async def _stream(bench: MemoryBench) -> None:
+    """Row hits without a pause into an all-bank refresh: some are queued when it closes their rows."""
+    await bench.restart(RefreshMode.ALL_BANK)
+    tags, start = bench.tags(), bench.cycle
+    address = 0
+    while bench.cycle - start < bench.timing["tREFI"] + bench.timing["tRFC"]:
+        request = Request(address=address % bench.map.atoms, tag=next(tags))
+        if not bench.scoreboard.uses(request.tag):
+            address += (await bench.step(request)).accepted
+    await bench.drain()
+    await bench.restart(RefreshMode.NONE)
+
+
 async def _no_takers(bench: MemoryBench) -> None:
     """Reads while no response is taken: they stop at the slots, and nothing is lost."""
     tags = bench.tags()
@@ -237,6 +250,7 @@ PHASES: tuple[Callable[[MemoryBench], Any], ...] = (
     _no_takers,
     _caps,
     _hazards,
+    _stream,
     _random,
     _refresh(RefreshMode.ALL_BANK),
     _refresh(RefreshMode.PER_BANK),

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,8 +114,13 @@ def judge_all(mutants: Iterable[Mutant], *, jobs: int) -> Iterator[Outcome | tup
         yield from pool.map(one, mutants)
 
 
-def sources_run(design: str) -> tuple[tuple[str, ...], int]:
-    """What the campaign of `design` sees in the sources as they are, and its cycles: nothing, or a defect."""
-    with tempfile.TemporaryDirectory(prefix="clew-mutant-") as work:
-        scratch_copy(Path(work))
-        return _campaign(Path(work), design)
+def sources_run(designs: Sequence[str], *, jobs: int) -> Iterator[tuple[str, tuple[tuple[str, ...], int]]]:
+    """What the campaign of each design sees in the sources as they are, and its cycles: nothing, or a defect."""
+
+    def one(design: str) -> tuple[tuple[str, ...], int]:
+        with tempfile.TemporaryDirectory(prefix="clew-mutant-") as work:
+            scratch_copy(Path(work))
+            return _campaign(Path(work), design)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from zip(designs, pool.map(one, designs), strict=True)
