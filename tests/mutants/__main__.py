@@ -12,7 +12,7 @@ import time
 
 from .catalogue import MUTANTS
 from .page import PAGE, mutants_page
-from .run import Outcome, judge_all, sources_run
+from .run import MutantError, Outcome, judge_all, sources_run
 
 
 def main() -> int:
@@ -26,14 +26,16 @@ def main() -> int:
         print(f"no mutant is called {arguments.names}: expected part of a name", file=sys.stderr)
         return 2
     began = time.monotonic()
-    for design in sorted({mutant.campaign for mutant in chosen if mutant.campaign is not None}):
-        seen, cycles = sources_run(design)
-        print(
-            f"{f'(no mutant, {design})':40} {'; '.join(seen) or 'nothing seen'} in {cycles} cycles",
-            flush=True,
-        )
-        if seen:
-            return 1
+    designs = sorted({mutant.campaign for mutant in chosen if mutant.campaign is not None})
+    try:
+        for design, (seen, cycles) in sources_run(designs, jobs=arguments.jobs):
+            text = "; ".join(seen) or "nothing seen"
+            print(f"{f'(no mutant, {design})':40} {text} in {cycles} cycles", flush=True)
+            if seen:
+                return 1
+    except MutantError as error:
+        print(error, file=sys.stderr)
+        return 1
     outcomes: list[Outcome] = []
     bad = 0
     for result in judge_all(chosen, jobs=arguments.jobs):

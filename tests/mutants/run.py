@@ -19,7 +19,7 @@ from .mutant import NOT_APPLICABLE, Mutant, scratch_copy
 __all__ = ["MutantError", "Outcome", "judge", "judge_all", "sources_run"]
 
 #: Seconds after which a detector is stopped; that is an error, not a catch.
-_TIMEOUT = 600
+_TIMEOUT = 1800
 
 _FAILED = re.compile(r"^FAILED (\S+?)(?: - .*)?$", re.MULTILINE)
 
@@ -115,7 +115,7 @@ def judge_all(mutants: Iterable[Mutant], *, jobs: int) -> Iterator[Outcome | tup
 
 
 def sources_run(designs: Sequence[str], *, jobs: int) -> Iterator[tuple[str, tuple[tuple[str, ...], int]]]:
-    """What the campaign of each design sees in the sources as they are, and its cycles: nothing, or a defect."""
+    """What the campaign of each design sees in the sources as they are, and its cycles. Raises MutantError."""
 
     def one(design: str) -> tuple[tuple[str, ...], int]:
         with tempfile.TemporaryDirectory(prefix="clew-mutant-") as work:
