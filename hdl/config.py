@@ -95,8 +95,8 @@ class ScratchpadConfig:
 class ControllerConfig:
     """The size and the policies of a channel controller."""
 
-    bank_queue: int = 3
-    """Requests of one bank among which the scheduler chooses."""
+    bank_queue: int = 4
+    """Requests of one bank among which the scheduler chooses; the last place is for reads of walks."""
     overflow: int = 32
     """Requests that may wait behind those, all banks together, before they stop the port."""
     write_buffer: int = 32
@@ -107,7 +107,7 @@ class ControllerConfig:
     """Buffered writes at which a drain ends."""
     drain_idle: int = 64
     """Cycles without a waiting read after which buffered writes are drained anyway."""
-    drain_burst: int = 64
+    drain_burst: int = 48
     """Cycles for which a drain may hold reads of its pseudo channel back, and then reads a drain."""
     row_hit_cap: int = 16
     """Row hits that may pass an older request of the same bank."""

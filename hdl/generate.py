@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amaranth.back import verilog as amaranth_verilog
-from amaranth.hdl import Value
+from amaranth.hdl import ClockDomain, Fragment, Signal, Value
 from amaranth.lib.wiring import In
 
 from .config import DesignConfig, named_config
@@ -74,14 +74,31 @@ def _wake_constants(text: str) -> str:
     return _CONSTANT_PROCESS.sub(wake, text)
 
 
-def verilog(component: Component, *, name: str) -> str:
+def _with_registered_reset(component: Component) -> tuple[Fragment, list[Value]]:
+    """`component` with a register behind its `rst`, and its ports."""
+    clk, rst = Signal(name="clk"), Signal(name="rst")
+    outside, inside = ClockDomain("outside", reset_less=True), ClockDomain("sync")
+    outside.clk = inside.clk = clk
+    inside.rst = Signal(name="rst_registered")
+    fragment = Fragment.get(component, None)
+    fragment.add_domains(outside, inside)
+    fragment.add_statements("outside", inside.rst.eq(rst))
+    return fragment, [*(Value.cast(port) for _, _, port in component.signature.flatten(component)), clk, rst]
+
+
+def verilog(component: Component, *, name: str, registered_reset: bool = False) -> str:
     """The Verilog text of `component` with the top module called `name`.
 
     It holds no source paths, so that it depends on the component and the pinned tools alone. A port of a
-    nested member is called `member__port`; a struct port is one vector.
+    nested member is called `member__port`; a struct port is one vector. With `registered_reset` the component
+    is in reset in the cycle after `rst` as well. A whole design should have that: every register's next
+    value depends on its reset, and what depends on an input of the top, simulators compute twice a cycle.
     """
+    design, connected = _with_registered_reset(component) if registered_reset else (component, None)
     with _pinned_yosys():
-        text = amaranth_verilog.convert(component, name=name, emit_src=False, strip_internal_attrs=True)
+        text = amaranth_verilog.convert(
+            design, name=name, ports=connected, emit_src=False, strip_internal_attrs=True
+        )
     return _wake_constants(text)
 
 
@@ -146,7 +163,8 @@ def write_design(config_name: str, out_dir: Path) -> tuple[Path, Path]:
     component = Clew(config)
     # The side-car first: converting elaborates the component.
     description = json.dumps(side_car(config, component, name=config_name), indent=2) + "\n"
-    contents = {"clew.v": verilog(component, name="clew"), "clew.json": description}
+    text = verilog(component, name="clew", registered_reset=True)
+    contents = {"clew.v": text, "clew.json": description}
     out_dir.mkdir(parents=True, exist_ok=True)
     temporary = {name: out_dir / f".{name}.{os.getpid()}" for name in contents}
     try:

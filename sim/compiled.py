@@ -96,7 +96,7 @@ def design_verilog(config: DesignConfig, *, announce: Callable[[str], None] | No
 
     def build(folder: Path) -> None:
         _tell(announce, "generating Verilog")
-        (folder / "clew.v").write_text(verilog(Clew(config), name="clew"))
+        (folder / "clew.v").write_text(verilog(Clew(config), name="clew", registered_reset=True))
 
     key = content_key(source_key(), config.content)
     return build_once("verilog", key, build) / "clew.v"

@@ -293,7 +293,8 @@ def memory_verilog(config: DesignConfig, *, announce: Callable[[str], None] | No
         if announce is not None:
             announce("generating the memory's Verilog")
         (folder / "memory_subsystem.v").write_text(
-            verilog(MemorySubsystem(config), name="memory_subsystem"), encoding="utf-8"
+            verilog(MemorySubsystem(config), name="memory_subsystem", registered_reset=True),
+            encoding="utf-8",
         )
 
     bench = Path(__file__).parent / "bench" / "memory.py"

@@ -4,14 +4,14 @@ Nothing here is one machine per bank. Every fact about slot s of all banks is on
 bank, so the scheduler looks at all banks in a few vector operations. What is wide (row, column, tag) lives
 in small memories that are indexed by bank and read only where a command or a comparison needs it.
 
-A request whose bank has no free slot waits in the overflow, behind the others of its bank. When a slot of
-such a bank is served, the next one moves there in the next cycle. So a bank with requests in the overflow has
-every slot filled but in that one cycle, and what is in its slots is older than what is not.
+The last slot of a bank is for reads of walks that find the others taken. What else finds them taken waits in
+the overflow, behind the others of its bank. When one of those slots is served, the next one moves there in
+the next cycle: a bank with requests in the overflow has them all filled but in that one cycle. So no walk's
+read waits behind bulk traffic in the overflow, unless a write there changes its atom.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -47,6 +47,8 @@ class BankState(wiring.Signature):
         The bank has a row open.
     overflow : Out(units)
         More requests of the bank wait for a slot.
+    overflow_old : Out(1)
+        One of those is old.
     """
 
     def __init__(self, *, units: int, slots: int) -> None:
@@ -54,7 +56,7 @@ class BankState(wiring.Signature):
         super().__init__(
             {name: Out(units).array(slots) for name in vectors}
             | {"before": Out(units).array(slots * (slots - 1) // 2)}
-            | {"open": Out(units), "overflow": Out(units)}
+            | {"open": Out(units), "overflow": Out(units), "overflow_old": Out(1)}
         )
 
 
@@ -216,7 +218,7 @@ class BankQueues(wiring.Component):
             return Value.cast(atom[: self._column_bits])
 
         # -- Into the slots --
-        arrival, refill = self._entrances(m, one)
+        arrival, refill = self._entrances(m)
         for s in range(slots):
             atom_write, owner_write = atoms[s].write_port(), owners[s].write_port()
             refilled = refill.slot[s]
@@ -304,7 +306,7 @@ class BankQueues(wiring.Component):
                 before = state.before[pair_index(slots, other, s)]
                 m.d.sync += before.eq((before | entered_slots[s]) & ~entered_slots[other])
         m.d.comb += [
-            self.busy.eq(reduce(or_, state.valid)),
+            self.busy.eq(reduce(or_, state.valid, state.overflow)),
             self.walks_waiting.eq(reduce(or_, state.priority)),
             self.empty.eq(~self.busy.any()),
         ]
@@ -343,23 +345,22 @@ class BankQueues(wiring.Component):
         )
         return m
 
-    def _entrances(
-        self, m: Module, one: Callable[[Value, Value, str], Signal]
-    ) -> tuple[_Entrance, _Entrance]:
-        """The request from the port, and the one from the overflow.
+    def _entrances(self, m: Module) -> tuple[_Entrance, _Entrance]:
+        """The request from the port, and the one from the overflow, which takes the slot that was served in
+        the cycle before.
 
-        The first takes the lowest free slot of its bank, or waits in the overflow if there is none. The
-        second takes the slot that was served in the cycle before. The memories of a slot are written at one
-        bank a cycle: where both want the same slot, of different banks, the port's takes another.
+        The memories of a slot are written at one bank a cycle: where both want the same slot, of different
+        banks, the port's takes another, or waits for a cycle.
         """
         slots, state = self._slots, self.state
+        common = slots - 1
         atom = Cat(self.column, self.row)
         owner = Cat(self.entry, self.tag)
         request = Cat(atom, owner, self.write, self.priority)
         m.submodules.overflow = overflow = Overflow(
-            units=self._units, depth=self._overflow, width=len(request)
+            units=self._units, depth=self._overflow, width=len(request), key_width=len(atom)
         )
-        m.d.comb += state.overflow.eq(overflow.waiting)
+        m.d.comb += [state.overflow.eq(overflow.waiting), state.overflow_old.eq(overflow.waiting_old)]
 
         served = Signal()
         refill_unit = Signal.like(self.column_unit)
@@ -371,25 +372,36 @@ class BankQueues(wiring.Component):
         m.d.comb += [
             overflow.tick.eq(self.tick),
             overflow.ripen.eq(self.ripen),
-            overflow.remove.eq(served & overflow.waiting.bit_select(refill_unit, 1)),
+            overflow.remove.eq(
+                served & served_slot[:common].any() & overflow.waiting.bit_select(refill_unit, 1)
+            ),
             overflow.remove_unit.eq(refill_unit),
             refilled.eq(served_slot & overflow.remove.replicate(slots)),
         ]
 
         filled = Signal(slots)
-        free = Signal(slots)
-        behind = Signal()
+        free = Signal(common)
+        behind, passes = Signal(), Signal()
         taken = Signal(slots)
         m.d.comb += [
             filled.eq(Cat(valid.bit_select(self.unit, 1) for valid in state.valid)),
-            free.eq(~filled & ~refilled),
-            behind.eq(filled.all() | overflow.waiting.bit_select(self.unit, 1)),
-            self.room.eq(Mux(behind, overflow.room, free.any())),
+            free.eq(~filled[:common] & ~refilled[:common]),
+            behind.eq(filled[:common].all() | overflow.waiting.bit_select(self.unit, 1)),
+            passes.eq(behind & self.priority & ~self.write & ~filled[common] & ~overflow.writes_key),
+            self.room.eq(passes | Mux(behind, overflow.room, free.any())),
             self.alone.eq(self.enqueue & ~filled.any()),
-            taken.eq(Mux(self.enqueue & ~behind, free & (~free + 1)[:slots], 0)),
-            overflow.append.eq(self.enqueue & behind),
+            taken.eq(
+                Mux(
+                    self.enqueue,
+                    Mux(behind, passes << common, free & (~free + 1)[:common]),
+                    0,
+                )
+            ),
+            overflow.append.eq(self.enqueue & behind & ~passes),
             overflow.append_unit.eq(self.unit),
             overflow.append_request.eq(request),
+            overflow.append_key.eq(atom),
+            overflow.append_write.eq(self.write),
         ]
         removed = overflow.removed_request
         atom_end, owner_end = len(atom), len(atom) + len(owner)

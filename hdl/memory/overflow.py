@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -16,6 +16,10 @@ class Overflow(wiring.Component):
     -------
     append : In(1)
         Put `append_request` (`width` bits) at the end of the list of bank `append_unit`; needs `room`.
+    append_write : In(1), append_key : In(key_width)
+        It writes the atom `append_key` of its bank.
+    writes_key : Out(1)
+        A request that waits writes the atom `append_key` of bank `append_unit`.
     room : Out(1)
         The pool has a free entry.
     remove : In(1)
@@ -24,10 +28,12 @@ class Overflow(wiring.Component):
         Its age, this cycle included: a tick has passed since it came; it was `seen` when `ripen` was high.
     waiting : Out(units)
         The banks whose list is not empty.
+    waiting_old : Out(1)
+        A request that waits is old.
     tick, ripen : In(1)
     """
 
-    def __init__(self, *, units: int, depth: int, width: int) -> None:
+    def __init__(self, *, units: int, depth: int, width: int, key_width: int) -> None:
         self._units = units
         self._depth = depth
         self._width = width
@@ -37,6 +43,9 @@ class Overflow(wiring.Component):
                 "append": In(1),
                 "append_unit": In(unit),
                 "append_request": In(width),
+                "append_write": In(1),
+                "append_key": In(key_width),
+                "writes_key": Out(1),
                 "room": Out(1),
                 "remove": In(1),
                 "remove_unit": In(unit),
@@ -44,6 +53,7 @@ class Overflow(wiring.Component):
                 "removed_seen": Out(1),
                 "removed_old": Out(1),
                 "waiting": Out(units),
+                "waiting_old": Out(1),
                 "tick": In(1),
                 "ripen": In(1),
             }
@@ -103,6 +113,16 @@ class Overflow(wiring.Component):
         write(heads, self.remove, self.remove_unit, Mux(ends & extends, entry, read(following, head)))
         m.d.sync += self.waiting.eq((self.waiting & ~(removed_from & ends.replicate(units))) | appended_to)
 
+        # -- Who writes what: bit k of every entry's bank and atom is one vector, so all compare at once --
+        writing = Signal(depth)
+        different: Value = ~writing
+        for k, bit in enumerate(Value.cast(Cat(self.append_unit, self.append_key))):
+            held = Signal(depth, name=f"key{k}")
+            bits = bit.replicate(depth)
+            different = different | (held ^ bits)
+            m.d.sync += held.eq((held & ~filled) | (bits & filled))
+        m.d.comb += self.writes_key.eq(~different.all())
+
         # -- Age --
         freed = Signal(depth)
         seen, old = Signal(depth), Signal(depth)
@@ -112,9 +132,11 @@ class Overflow(wiring.Component):
             self.removed_request.eq(read(requests, head)),
             self.removed_seen.eq((freed & (seen | ticks)).any()),
             self.removed_old.eq((freed & (old | (seen & ripens))).any()),
+            self.waiting_old.eq((old & ~free).any()),
         ]
         m.d.sync += [
             free.eq((free & ~filled) | freed),
+            writing.eq((writing & ~freed) | (filled & self.append_write.replicate(depth))),
             seen.eq((seen | ticks) & ~filled),
             old.eq((old | (seen & ripens)) & ~filled),
         ]

@@ -7,7 +7,8 @@ Between banks: old before priority before the rest, round robin among equals.
 Reads and writes of a pseudo channel take turns. Writes wait for their turn, which comes when the write
 buffer is filled to its mark, when a write holds something up (a request of the same atom, a full bank
 queue, its age), or when no read has waited for `drain_idle` cycles. Where both wait, a turn that others
-wait for lasts `drain_burst` cycles, so that neither starves.
+wait for lasts `drain_burst` cycles, so that neither starves; a turn of writes that a walk's read waits for
+only `walk_turn`.
 
 When the turn of a pseudo channel changes, its banks change one by one: each as soon as its row hits of the
 old direction are served. So rows for the new direction are open by the time the data bus changes.
@@ -34,7 +35,7 @@ from ..config import DesignConfig, MemoryConfig
 from ..layouts import ColumnOp, RowOp
 from .bank import BankState, pair_index
 
-__all__ = ["Scheduler", "turn_tail"]
+__all__ = ["Scheduler", "turn_tail", "walk_turn"]
 
 
 def turn_tail(config: MemoryConfig) -> int:
@@ -43,6 +44,12 @@ def turn_tail(config: MemoryConfig) -> int:
     timing = config.timing
     opened = timing.activate_lag + max(timing["tRCDRD"], timing["tRCDWR"])
     return opened + config.organisation.bank_groups * timing["tCCDS"]
+
+
+def walk_turn(config: MemoryConfig) -> int:
+    """Cycles of a turn of writes that walks wait for: the change to it, and a write in every bank group."""
+    timing = config.timing
+    return timing["tRTW"] + config.organisation.bank_groups * timing["tCCDS"]
 
 
 class Scheduler(wiring.Component):
@@ -80,6 +87,7 @@ class Scheduler(wiring.Component):
         self._pseudo_channels = organisation.pseudo_channels
         self._units = organisation.pseudo_channels * organisation.banks
         self._turn_tail = turn_tail(config.memory)
+        self._walk_turn = walk_turn(config.memory)
         vector, unit = In(self._units), range(self._units)
         super().__init__(
             {
@@ -192,7 +200,10 @@ class Scheduler(wiring.Component):
         m.d.sync += age.eq(age + 1)
         # While any is old no other becomes it: so what is old is served once no more than a full channel is.
         any_old = self._any(m, "any_old", list(state.old))
-        m.d.comb += [self.tick.eq(age == half - 1), self.ripen.eq(self.tick & ~any_old.any())]
+        m.d.comb += [
+            self.tick.eq(age == half - 1),
+            self.ripen.eq(self.tick & ~(any_old.any() | state.overflow_old)),
+        ]
 
         # -- What may be served: direction, then order and age, then priority, then the row-hit cap --
         strict = self._any(m, "strict", [state.ordered[s] | state.old[s] for s in each])
@@ -304,13 +315,17 @@ class Scheduler(wiring.Component):
         """Which banks write (others read), and where the data bus does, both as vectors of banks.
 
         When a pseudo channel's turn changes, a bank follows as soon as it has no row hit of the old direction
-        left, so that it opens rows for the new one; the bus follows when no bank has, or after `turn_tail`.
+        left, so that it opens rows for the new one; the bus follows when no bank has, or after `turn_tail`,
+        or at once from writes to the read of a walk.
         """
         state, slots = self.state, range(self._slots)
         banks = self._units // self._pseudo_channels
         idle_limit, burst = self._config.drain_idle, self._config.drain_burst
         read_hits = self._any(m, "read_hits", [state.hit[s] & ~state.write[s] for s in slots])
         write_hits = self._any(m, "write_hits", [state.hit[s] & state.write[s] for s in slots])
+        walk_reads = self._any(
+            m, "walk_reads", [state.priority[s] & state.valid[s] & ~state.write[s] for s in slots]
+        )
         idle = Signal(range(idle_limit + 1))
         with m.If(read_waits.any()):
             m.d.sync += idle.eq(0)
@@ -325,7 +340,9 @@ class Scheduler(wiring.Component):
             read, write, pressed, change, tail = (
                 Signal(name=f"{n}{p}") for n in ("any_read", "any_write", "pressed", "change", "tail")
             )
+            # A turn's cycles count from when the bus has followed.
             expired = spent >= burst
+            walk = walk_reads[span].any()
             m.d.comb += [
                 read.eq(read_waits[span].any()),
                 write.eq(write_waits[span].any()),
@@ -334,22 +351,25 @@ class Scheduler(wiring.Component):
                     (turn == bus)
                     & Mux(
                         turn,
-                        ~write | (read & (~pressed | expired)),
+                        ~write | (read & (~pressed | expired | (walk & (spent >= self._walk_turn)))),
                         write & Mux(read, pressed & expired, pressed | (idle == idle_limit)),
                     )
                 ),
                 # The hits of a row opened in the cycle of the change show two cycles after it.
                 tail.eq(
                     (spent < 2)
-                    | (Mux(bus, write_hits[span].any(), read_hits[span].any()) & (spent < self._turn_tail))
+                    | (
+                        Mux(bus, write_hits[span].any() & ~walk, read_hits[span].any())
+                        & (spent < self._turn_tail)
+                    )
                 ),
             ]
-            with m.If(change):
-                m.d.sync += [turn.eq(~turn), spent.eq(0)]
+            follow = (turn != bus) & ~tail
+            m.d.sync += [turn.eq(turn ^ change), bus.eq(bus ^ follow)]
+            with m.If(change | follow):
+                m.d.sync += spent.eq(0)
             with m.Elif(~expired | (turn != bus)):
                 m.d.sync += spent.eq(spent + 1)
-            with m.If((turn != bus) & ~tail):
-                m.d.sync += bus.eq(turn)
             turns.append(turn.replicate(banks))
             buses.append(bus.replicate(banks))
         turn_writes = self._named(m, "turn_writes", Value.cast(Cat(turns)))

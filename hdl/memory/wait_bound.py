@@ -9,9 +9,9 @@ A bank whose oldest request is old serves its requests one after the other. At a
 such a bank either runs off a wait of the table, or waits for a bus or for the spacing of a command, which
 then carries a command for another old request, or waits for the turn of its direction. Hence no more than
 
-* for each request of the bank, which are at most all slots of one bank and the whole overflow: the longest
-  waits to PRE, ACT and column command, one command in its way that was not old, and one turn of the other
-  direction with the changes to it and back;
+* for each request of the bank, which are at most all slots of one bank and the whole overflow, and a walk's
+  read that passes each of them: the longest waits to PRE, ACT and column command, one command in its way
+  that was not old, and one turn of the other direction with the changes to it and back;
 * for each request of the channel: its commands' places on the buses and the spacing of ACTs and columns;
 * for each turn's worth of those columns: one turn of the other direction more.
 """
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from ..config import DesignConfig
 from ..layouts import RefreshMode
-from .scheduler import turn_tail
+from .scheduler import turn_tail, walk_turn
 from .timers import waits
 from .timing import Command
 
@@ -45,7 +45,7 @@ def wait_bound(config: DesignConfig, mode: RefreshMode) -> int:
         """The longest wait for one of `after` but that for a refresh."""
         return max(w.cycles for w in table if w.after in after and w.before not in refresh)
 
-    bank_requests = controller.bank_queue + controller.overflow
+    bank_requests = 2 * (controller.bank_queue - 1 + controller.overflow)
     channel_requests = controller.bank_queue * channels * banks + controller.overflow
 
     write_end = timing["tCWL"] + timing.burst_cycles
@@ -56,7 +56,9 @@ def wait_bound(config: DesignConfig, mode: RefreshMode) -> int:
 
     step = longest(Command.PRE) + 2 * longest(Command.ACT) + longest(*columns) + other_turn
     work = channel_requests * (bus + activate_spacing + timing["tCCDL"])
-    turns = -(-channel_requests * timing["tCCDL"] // controller.drain_burst) + 1
+    # A turn that walks wait for is the shortest.
+    in_turn = max(1, (walk_turn(config.memory) - timing["tRTW"]) // timing["tCCDL"])
+    turns = -(-channel_requests // in_turn) + 1
     batch = bank_requests * step + work + turns * other_turn
     undisturbed = controller.age_cap + 2 * batch + _PIPELINE + timing.row_hit + controller.ecc
 

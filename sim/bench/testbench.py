@@ -41,7 +41,8 @@ class Testbench:
         cocotb.start_soon(self._watchdog())
         await ClockCycles(dut.clk, 4)
         dut.rst.value = 0
-        await RisingEdge(dut.clk)
+        # The whole design is still in reset in the cycle after this edge.
+        await ClockCycles(dut.clk, 2)
         if hasattr(dut, "violation"):
             cocotb.start_soon(self._watch_violations())
 

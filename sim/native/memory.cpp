@@ -170,6 +170,7 @@ struct Memory {
         top->eval();
         for (int i = 0; i < RESET_CYCLES; ++i) step();
         top->rst = 0;
+        step();  // the design is still in reset
     }
     ~Memory() {
         top->final();

@@ -179,7 +179,7 @@ EXPORT void clew_model_reset(void *handle) {
     model.top->rst = 1;
     for (int i = 0; i < RESET_CYCLES; ++i) model.step();
     model.top->rst = 0;
-    model.step();
+    model.step();  // the design is still in reset
 }
 
 EXPORT uint64_t clew_model_cycle(void *handle) { return static_cast<Model *>(handle)->cycle; }

@@ -9,7 +9,7 @@ import pytest
 
 from hdl.config import ControllerConfig, DesignConfig
 from hdl.layouts import ColumnOp, RowOp
-from hdl.memory.scheduler import Scheduler, turn_tail
+from hdl.memory.scheduler import Scheduler, turn_tail, walk_turn
 
 from ..streams import run
 
@@ -221,5 +221,38 @@ def test_the_bus_does_not_wait_for_the_old_direction_for_ever() -> None:
             cycles += 1
             assert cycles < 1000, "the write hit waits for the read hit"
         assert cycles == CONFIG.controller.drain_burst + 1 + turn_tail(CONFIG.memory) + 1
+
+    run(dut, bench)
+
+
+@pytest.mark.parametrize(
+    ("flags", "cycles"), [([], CONFIG.controller.drain_burst), (["priority"], walk_turn(CONFIG.memory))]
+)
+def test_writes_make_way_for_a_walk_sooner_than_for_bulk(flags: list[str], cycles: int) -> None:
+    dut = Scheduler(CONFIG)
+    reading, writing = 1 << 3, 1 << 4
+
+    async def bench(ctx: Any) -> None:
+        # Writes alone, row hits whose time has not come: their turn begins at once, and the bus follows.
+        ctx.set(dut.state.open, reading | writing)
+        for vector in (dut.state.valid[0], dut.state.hit[0], dut.state.write[0]):
+            ctx.set(vector, writing)
+        ctx.set(dut.drain, 1)
+        ctx.set(dut.read_room, 1)
+        await ctx.tick().repeat(4)
+        # Their turn's cycles count from here.
+        for vector in (dut.state.valid[0], dut.state.hit[0]):
+            ctx.set(vector, reading | writing)
+        for name in flags:
+            ctx.set(getattr(dut.state, name)[0], reading)
+        ctx.set(dut.read, reading)
+        waited = 0
+        while ColumnOp(ctx.get(dut.column_op)) != ColumnOp.READ:
+            await ctx.tick()
+            waited += 1
+            assert waited < 1000, "the writes' turn does not end"
+        # The bus follows at once for a walk; for bulk the write hit keeps it a while.
+        tail = 2 if flags else turn_tail(CONFIG.memory)
+        assert waited == cycles + 1 + tail + 1
 
     run(dut, bench)

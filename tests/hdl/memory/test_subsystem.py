@@ -23,6 +23,7 @@ pytestmark = pytest.mark.cocotb
         "write_drain",
         "response_back_pressure",
         "row_hit_cap",
+        "walk_passes_bulk",
         "age_cap",
         "bandwidth",
     ],
