@@ -38,6 +38,7 @@ from hdl.layouts import (
     ATOM_BYTES,
     ATOM_CHECK_WIDTH,
     ATOM_WIDTH,
+    CONTEXT_WIDTH,
     MemoryRequest,
     MemoryResponse,
     MemoryStatus,
@@ -67,6 +68,7 @@ __all__ = [
     "EXPECT_HELD",
     "NEVER",
     "REQUEST_RECORD",
+    "TAGS",
     "CompiledMemory",
     "Pauses",
     "Run",
@@ -79,6 +81,8 @@ __all__ = [
 _NATIVE = Path(__file__).parent / "native"
 _FULL_MASK = (1 << ATOM_BYTES) - 1
 
+#: Requests that one source may have outstanding.
+TAGS = 1 << CONTEXT_WIDTH
 #: One request. `after` is the index of the request whose answer releases this one, or -1.
 REQUEST_RECORD = np.dtype(
     [
@@ -463,6 +467,12 @@ class CompiledMemory:
         if outstanding < 1:
             raise ValueError(f"outstanding is {outstanding}: expected at least 1")
         if len(requests):
+            tags = len(np.unique(requests["source"])) * TAGS
+            if outstanding > tags:
+                raise ValueError(
+                    f"outstanding is {outstanding}: expected at most {tags}, "
+                    "the tags of the requests' sources"
+                )
             wrong = requests["source"] >= Source.CONTROLLER.value
             allowed = [source.value for source in Source if source is not Source.CONTROLLER]
             wrong |= ~np.isin(requests["source"], allowed)

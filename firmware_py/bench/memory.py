@@ -22,10 +22,10 @@ import dataclasses
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hdl.config import DesignConfig
-from hdl.layouts import RefreshMode, RowClass, RowOp
+from hdl.layouts import RefreshMode, RowClass, RowOp, Source
 from hdl.memory.address import Place
 from sim.compiled import CompiledModel
 from sim.compiled_memory import CompiledMemory, Run, chain, requests
@@ -107,6 +107,12 @@ def memory_measures(
             measures += step()
         progress(name, len(steps), len(steps))
     return measures
+
+
+def _bulk(addresses: ArrayLike, **fields: ArrayLike) -> NDArray[np.void]:
+    """REQUEST_RECORD of bulk accesses by the host and the mover in turn: one alone has too few tags."""
+    sources = np.resize([Source.HOST.value, Source.MOVER.value], np.shape(addresses))
+    return requests(addresses, source=sources, **fields)
 
 
 class _Figures:
@@ -198,7 +204,7 @@ class _Figures:
     def random_read(self, refresh: RefreshMode) -> Iterator[Measure]:
         """Reads of random atoms."""
         addresses = self._anywhere(_RANDOM_CYCLES)
-        yield self._bandwidth("random_read", requests(addresses), refresh, Workload(new_rows=True))
+        yield self._bandwidth("random_read", _bulk(addresses), refresh, Workload(new_rows=True))
 
     def random_mixed(self, refresh: RefreshMode) -> Iterator[Measure]:
         """Two reads, then a write, of random atoms."""
@@ -217,7 +223,7 @@ class _Figures:
         )
         data = rng.integers(1 << 32, size=(_RANDOM_CYCLES, 8), dtype=np.uint32)
         writes = np.arange(_RANDOM_CYCLES) % 3 == 2
-        asked = requests(self._encode(places), write=writes, data=data)
+        asked = _bulk(self._encode(places), write=writes, data=data)
         yield self._bandwidth("random_mixed", asked, refresh, Workload(new_rows=True, writes=1 / 3))
 
     def stream_read(self, refresh: RefreshMode) -> Iterator[Measure]:
@@ -230,14 +236,12 @@ class _Figures:
         places = np.stack(
             [pseudo_channel, group + shape.bank_groups * bank, row % shape.rows, column], axis=1
         )
-        yield self._bandwidth(
-            "stream_read", requests(self._encode(places)), refresh, Workload(new_rows=False)
-        )
+        yield self._bandwidth("stream_read", _bulk(self._encode(places)), refresh, Workload(new_rows=False))
 
     def stream_linear(self, refresh: RefreshMode) -> Iterator[Measure]:
         """Ascending addresses."""
         addresses = np.arange(_CYCLES) % self.memory.map.atoms
-        yield self._bandwidth("stream_linear", requests(addresses), refresh, Workload(new_rows=False))
+        yield self._bandwidth("stream_linear", _bulk(addresses), refresh, Workload(new_rows=False))
 
     def _bandwidth(
         self, name: str, asked: NDArray[np.void], refresh: RefreshMode, workload: Workload

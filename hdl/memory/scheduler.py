@@ -285,7 +285,7 @@ class Scheduler(wiring.Component):
             [
                 *(to_open & old, to_close & old),
                 *(to_open & walks, to_close & walks),
-                *(to_open & several, to_open, to_close),
+                *(to_open & state.overflow, to_open & several, to_open, to_close),
             ],
             self.row_op != RowOp.NOP,
         )

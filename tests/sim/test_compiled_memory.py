@@ -85,10 +85,11 @@ def test_a_chain_waits_for_its_answers_and_pauses_where_it_should(memory: Compil
         assert after <= run.answers["offered"][n] <= after + 1
 
 
-@pytest.mark.parametrize("limit", [1, 7, 64])
+@pytest.mark.parametrize("limit", [1, 7, 64, 96])
 def test_the_limit_of_outstanding_requests_is_reached_and_kept(memory: CompiledMemory, limit: int) -> None:
     rng = np.random.default_rng(2)
-    run = memory.run(requests(rng.integers(1 << 16, size=500)), outstanding=limit)
+    sources = np.resize([Source.HOST.value, Source.MOVER.value], 500)
+    run = memory.run(requests(rng.integers(1 << 16, size=500), source=sources), outstanding=limit)
     run.require_clean()
     assert _outstanding(run) == limit
 
@@ -297,6 +298,8 @@ def test_requests_that_the_port_does_not_have_are_refused(memory: CompiledMemory
         memory.run(np.zeros(3, dtype=ANSWER_RECORD))
     with pytest.raises(ValueError, match="outstanding is 0: expected at least 1"):
         memory.run(requests([1]), outstanding=0)
+    with pytest.raises(ValueError, match="outstanding is 65: expected at most 64, the tags of the requests"):
+        memory.run(requests([1]), outstanding=65)
     with pytest.raises(ValueError, match="unknown field 'bank': expected one of address, "):
         requests([1], bank=3)
     with pytest.raises(ValueError, match=r"share of pauses is 1: expected 0 to 0\.99"):

@@ -28,7 +28,7 @@ from hdl.config import ControllerConfig, DesignConfig, MemoryConfig
 from hdl.layouts import ATOM_BYTES, MemoryStatus, RefreshMode, RowOp, Source
 from hdl.memory.address import AddressMap, Place
 from hdl.memory.wait_bound import wait_bound
-from sim.compiled_memory import EXPECT_HELD, NEVER, CompiledMemory, Pauses, Run, requests
+from sim.compiled_memory import EXPECT_HELD, NEVER, TAGS, CompiledMemory, Pauses, Run, requests
 from sim.model.command_checker import ROW_BUS, check
 
 __all__ = ["Round", "Soak", "Traffic", "Wait"]
@@ -107,10 +107,12 @@ class Traffic:
         cycles = int(rng.integers(500, 16_000))
         agents = int(rng.integers(1, 5))
         asked = [self._agent(cycles // agents + 1) for _ in range(agents)]
+        requests = self._interleave(asked)
+        tags = TAGS * len(np.unique(requests["source"]))
         return Round(
-            requests=self._interleave(asked),
+            requests=requests,
             cycles=cycles,
-            outstanding=int(self._pick(1, 8, 64, 64, 200)),
+            outstanding=min(int(self._pick(1, 8, 64, 64, 200)), tags),
             refresh=self._refresh,
             restart=restart,
             idle=Pauses(share=self._pick(0, 0, 0, 0.3, 0.9), length=int(self._pick(1, 20, 400))),
