@@ -23,6 +23,7 @@ from .records import (
     CHILD,
     DEAD_BIT,
     DEPTH,
+    LIVE,
     NO_SCORE,
     PARENT,
     SCORE,
@@ -231,6 +232,23 @@ class TreeImage(MutableMapping[int, Atom]):
     def set_dead(self, node: int) -> None:
         """Mark the node dead."""
         self._set(int(self._offsets[node]), DEAD_BIT, 1, "dead")
+
+    def revive(self, node: int) -> None:
+        """Mark the node alive again."""
+        self._set(int(self._offsets[node]), DEAD_BIT, 0, "dead")
+
+    def is_open(self, node: int) -> bool:
+        """Whether a climb ends at the node: it is alive and has something untried."""
+        status = self.word(node, LIVE.word)
+        return not status >> DEAD_BIT.low & 1 and status & UNTRIED_MAX > 0
+
+    def skip(self, node: int) -> int:
+        """The node's SKIP word."""
+        return self.word(node, SKIP.word)
+
+    def set_skip(self, node: int, word: int) -> None:
+        """Set the node's SKIP word (`programs/climb_compressed.py`)."""
+        self._set(int(self._offsets[node]), SKIP, word, "skip")
 
     def add_visit(self, node: int, value: int) -> None:
         """Add a value (Q16.16) to the node's value sum, and one to its visits."""
