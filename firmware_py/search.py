@@ -44,16 +44,18 @@ class Search:
     Needs the events of one trace, from `begin` to `end`, valid as `sim.trace.schema` checks them. Errors
     are InputError with the event's index in `event`. `climbing` is the program of `programs.CLIMBS` that finds
     where a search resumes; a trace that needs its nodes' SKIP words for sums (`backup`) cannot have skips as
-    well, and is an InputError when it climbs.
+    well, and is an InputError when it climbs. `turn` counts the trees placed before.
     """
 
-    def __init__(self, events: Sequence[Event], *, layout: Layout, climbing: str = "climb") -> None:
+    def __init__(
+        self, events: Sequence[Event], *, layout: Layout, climbing: str = "climb", turn: int = 0
+    ) -> None:
         self.events = events
         self._climbing = climbing
         nodes = [event for event in events if isinstance(event, Node)]
         lists = [len(event.candidates) for event in events if isinstance(event, Select)]
         self.nodes = len(nodes)
-        self.image = TreeImage(nodes, layout=layout, list_atoms=max(lists, default=0))
+        self.image = TreeImage(nodes, layout=layout, list_atoms=max(lists, default=0), turn=turn)
         self.unasked: list[Unasked] = []
         self.event = 0
         """Index of the event that `advance` is at."""

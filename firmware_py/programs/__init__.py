@@ -1,8 +1,8 @@
 """The walk programs, one file each: the program, its calling convention, and what its answer must be.
 
-Program memory holds 64 instructions, not all programs at once: each `*_image` is a set that is loaded together.
-Registers named in a calling convention are those of the launch; all others start as 0. Every program assumes
-records as `firmware_py.records` declares them.
+Program memory holds 64 instructions, not all programs at once: each `*_image` is a set that is loaded
+together. Registers named in a calling convention are those of the launch; all others start as 0. Every
+program assumes records as `firmware_py.records` declares them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import cache
 from types import ModuleType
 
 from ..assembler import Image, link
+from ..errors import InputError
 from . import (
     backup,
     best_sibling,
@@ -41,7 +42,12 @@ def default_image() -> Image:
 
 @cache
 def replay_image(climbing: str) -> Image:
-    """What the replay of a trace asks for, with the program `climbing` of `CLIMBS`. Raises KeyError."""
+    """What the replay of a trace asks for, with the program `climbing` of `CLIMBS`.
+
+    Raises InputError that lists the known ones.
+    """
+    if climbing not in CLIMBS:
+        raise InputError(f"unknown program {climbing!r}: expected one of {', '.join(CLIMBS)}")
     return _linked(CLIMBS[climbing], select_k, common_ancestor, backup)
 
 

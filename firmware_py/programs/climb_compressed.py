@@ -6,8 +6,8 @@ parent. The 28 bits hold every atom address of 8 GiB.
 
 Who writes what:
 
-* the host, when it makes a node whose parent has nothing to try: the skip over it, in the WRITE that makes the
-  record (no write of its own);
+* the host, when it makes a node whose parent has nothing to try: the skip over it, in the WRITE that makes
+  the record (no write of its own);
 * a walk that read three records or more: the answer, in every record on its way that did not point there. It
   goes up the same way a second time, one read and at most one store a record.
 

@@ -20,7 +20,8 @@ permission.
 Out: the leased blocks as yields, chained by their next words in reverse; r2 = the last, the chain's first.
 With DONE code 0: r0 = where to look first the next time; r1 = 0. With DONE code 1, the ring has been round:
 r1 = the number of blocks that are missing.
-Reads: one for each record looked at, one more for each claim. Writes: 2 a block, 1 for each claim that was lost.
+Reads: one for each record looked at, one more for each claim. Writes: 2 a block, 1 for each claim
+that was lost.
 2 instructions on a leased record, 2 and 5 on one that is taken.
 """
 
