@@ -222,8 +222,8 @@ def compare(
 
     The default placement is `RoundRobin`. `climbing` is the program of `programs.CLIMBS`, in the image
     `program`, that finds where a search resumes. `announce` is told what is being built,
-    `progress` the place, the batches done and their number. Raises InputError for an input that cannot be replayed and InternalError
-    when the run cannot be trusted.
+    `progress` the place, the batches done and their number. Raises InputError for an input that cannot be
+    replayed and InternalError when the run cannot be trusted.
     """
     path = far_path(far, config)
     placement = placement or RoundRobin()

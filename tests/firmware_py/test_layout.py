@@ -45,7 +45,7 @@ def test_every_node_has_a_place_of_its_own_within_the_span(shape, name, turn, me
     layout = layout_named(name, MEMORIES[memory])
     offsets, span = layout.place(tree(shape), turn=turn)
     assert len(set(offsets.tolist())) == len(shape)
-    assert 0 <= offsets.min() and offsets.max() < span
+    assert offsets.min() >= 0 and offsets.max() < span
     assert span % layout.alignment == 0
 
 
