@@ -43,8 +43,8 @@ class Search:
 
     Needs the events of one trace, from `begin` to `end`, valid as `sim.trace.schema` checks them. Errors
     are InputError with the event's index in `event`. `climbing` is the program of `programs.CLIMBS` that
-    finds where a search resumes; a trace that needs its nodes' SKIP words for sums (`backup`) cannot have skips as
-    well, and is an InputError when it climbs. `turn` counts the trees placed before.
+    finds where a search resumes; a trace that needs its nodes' SKIP words for sums (`backup`) cannot have
+    skips as well, and is an InputError when it climbs. `turn` counts the trees placed before.
     """
 
     def __init__(
