@@ -26,8 +26,9 @@ from .driver import MemoryErrors
 from .errors import InputError, InternalError
 from .image import Layout
 from .ledger import Ledger, RowShares, Statistics, make_ledger, statistics
+from .loop_parts import device_cycles
 from .machine import Machine, OpenMachine
-from .paths import FarPath, controller_cycles, device_cycles, far_path
+from .paths import FarPath, controller_cycles, far_path
 from .placement import Placement, RoundRobin
 from .replay import Plan, Run, make_plan, run_plan
 from .walks import Check
