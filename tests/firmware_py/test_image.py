@@ -185,3 +185,13 @@ def test_live_ranges_never_overlap_and_never_hold_atom_zero(steps):
 def test_an_unknown_layout_lists_the_known_ones():
     with pytest.raises(InputError, match="unknown layout 'spiral': expected one of creation, siblings, path"):
         layout_named("spiral", named_config("simulation").memory)
+
+
+def test_atoms_between_the_nodes_of_a_layout_are_not_known():
+    nodes = [Node(id=0, parents=(), depth=0), Node(id=1, parents=(0,), depth=1)]
+    layout = layout_named("path", named_config("simulation").memory)
+    image = TreeImage(nodes, layout=layout, list_atoms=1)
+    for node in nodes:
+        image.make_node(node)
+    assert image.size > 3
+    assert set(np.flatnonzero(image.known)) == {image.address(0), image.address(1)}

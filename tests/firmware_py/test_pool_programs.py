@@ -162,7 +162,7 @@ def test_decide(tree: Tree, data: st.DataObject) -> None:
     assert (result.registers[0], result.registers[1], list(result.yields)) == (point, child, blocks)
     words = list(tree.memory[start])
     words[STATUS.word] |= 1 << 12
-    assert memory == tree.memory | {start: tuple(words)}
+    assert memory == {**tree.memory, start: tuple(words)}
     if point:
         up = [read(memory, start, PARENT)]
         while up[-1] != point:

@@ -15,6 +15,7 @@ from hdl.memory.timing import preset
 from ...errors import InputError
 from ..measures import Measure
 from .latency import latency_measures
+from .programs import programs_measures
 from .throughput import throughput_measures
 
 __all__ = ["MEMORY", "SCHEMA", "TOPICS", "Topic", "require_topics", "walker_document", "walker_measures"]
@@ -41,6 +42,7 @@ class Topic(Protocol):
 TOPICS: Mapping[str, Topic] = {
     "latency": latency_measures,
     "throughput": throughput_measures,
+    "programs": programs_measures,
 }
 
 
