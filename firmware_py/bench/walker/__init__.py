@@ -15,6 +15,7 @@ from hdl.memory.timing import preset
 from ...errors import InputError
 from ..measures import Measure
 from .latency import latency_measures
+from .pools import pools_measures
 from .programs import programs_measures
 from .throughput import throughput_measures
 
@@ -43,6 +44,7 @@ TOPICS: Mapping[str, Topic] = {
     "latency": latency_measures,
     "throughput": throughput_measures,
     "programs": programs_measures,
+    "pools": pools_measures,
 }
 
 

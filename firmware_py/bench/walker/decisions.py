@@ -3,8 +3,8 @@
 ns_per_decision is the cycles of the batches that one decision takes, from the failed node to the resume
 point, its best open child and the blocks of its state (`moments`). In parts, the host writes the dead flag
 and climbs in one batch; from the answer it launches `best_sibling` and `blocks` at once in another (it knows
-each node's first block). Every batch begins with closed rows. What the host itself takes between batches is not
-counted.
+each node's first block). Every batch begins with closed rows. What the host itself takes between batches is
+not counted.
 """
 
 from __future__ import annotations

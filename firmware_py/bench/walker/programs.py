@@ -35,8 +35,9 @@ from .decisions import decision_measures
 from .machine import walker_design
 from .synthetic import deep_searches
 
-__all__ = ["climbing_traces", "programs_measures"]
+__all__ = ["FAR", "backtrack_measures", "best_measures", "climbing_traces", "programs_measures"]
 
+#: The far path of the walks.
 FAR = "v100_hbm2"
 _SEED = 2026
 _SYNTHETIC = 16
@@ -66,11 +67,11 @@ def programs_measures(
     with CompiledModel(config, announce=announce) as model:
         for done, (trace, program, layout, concurrent) in enumerate(runs):
             progress("backtracks", done, len(runs))
-            measures += _backtracks(
+            measures += backtrack_measures(
                 model, trace, traces[trace], program=program, layout=layout, concurrent=concurrent
             )
         progress("backtracks", len(runs), len(runs))
-        measures += _best(measures)
+        measures += best_measures(measures)
         for name, searches in traces.items():
             measures += decision_measures(model, name, searches, far=FAR, progress=progress)
     return measures
@@ -87,9 +88,10 @@ def climbing_traces(files: Sequence[Path]) -> dict[str, list[Trace]]:
     return found
 
 
-def _backtracks(
+def backtrack_measures(
     model: CompiledModel, name: str, traces: Sequence[Trace], *, program: str, layout: str, concurrent: int
 ) -> Iterator[Measure]:
+    """The figures of the climbs of `traces`, called `name`. Raises InternalError if a replay is not clean."""
     repeated = list(traces) * -(-concurrent // len(traces))
     comparison = compare(
         [TraceFile(file=name, format=name, traces=repeated)],
@@ -138,7 +140,7 @@ def _mean_reads(figures: PlaceFigures) -> float:
     return mean
 
 
-def _best(measures: Sequence[Measure]) -> Iterator[Measure]:
+def best_measures(measures: Sequence[Measure]) -> Iterator[Measure]:
     """For each trace, place and layer: the best combination over the plain one."""
     groups: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
     for measure in measures:
