@@ -130,6 +130,7 @@ def test_a_moment_is_the_search_at_its_backtrack() -> None:
         assert len(found) == len(backs) > 0
         for event, moment in zip(backs, found, strict=True):
             memory = _memory(moment)
+            assert event.to is not None
             assert (moment.failed, moment.resumed) == (1 + event.from_, 1 + event.to)
             parent = read(memory, moment.failed, PARENT)
             assert climb.reference(memory, start=parent) == moment.resumed
