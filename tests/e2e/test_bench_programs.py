@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 
@@ -14,6 +15,7 @@ from firmware_py.bench.walker.reclaims import reclaim_measures
 from firmware_py.bench.walker.synthetic import deep_searches
 from firmware_py.driver import Accelerator
 from firmware_py.paths import far_path
+from firmware_py.programs import CLIMBS
 from firmware_py.transport.inprocess import InProcessTransport
 from sim.compiled import CompiledModel
 
@@ -60,27 +62,32 @@ def test_the_compressed_climb_reads_less_and_is_never_slower_where_climbs_are_de
 
 def test_a_whole_decision_in_one_walk_saves_a_near_search_its_crossings(model) -> None:
     found = {
-        (measure.where["fused"], measure.where["place"]): measure.value
+        (measure.where["fused"], measure.where["place"], measure.where["program"]): measure.value
         for measure in decision_measures(
             model, "synthetic", deep_searches(1, seed=7), far=FAR, progress=_quiet
         )
     }
-    assert set(found) == {(fused, place) for fused in ("yes", "no") for place in ("near", "far")}
+    assert set(found) == set(product(("yes", "no"), ("near", "far"), CLIMBS))
     crossings = (_PATH.latency_up + _PATH.latency_down) * _CONFIG.memory.timing.clock_ns
-    assert found["no", "near"] - found["yes", "near"] > crossings
-    assert found["yes", "near"] < found["yes", "far"]
+    for program in CLIMBS:
+        assert found["no", "near", program] - found["yes", "near", program] > crossings
+        assert found["yes", "near", program] < found["yes", "far", program]
+    for fused, place in product(("yes", "no"), ("near", "far")):
+        assert found[fused, place, "climb_compressed"] < found[fused, place, "climb"]
 
 
 def test_leases_near_and_far(accelerator) -> None:
     found = {
-        (m.name, m.where["place"], m.where["occupancy"], m.where["blocks"]): m.value
-        for m in lease_measures(accelerator, _PATH, _quiet)
+        (m.name, m.where["place"], m.where["occupancy"], m.where["blocks"], m.where["start"]): m.value
+        for m in lease_measures(accelerator, _PATH, _quiet, occupancies=(75,))
     }
     crossings = (_PATH.latency_up + _PATH.latency_down) * accelerator.clock_ns
-    for (name, place, occupancy, blocks), value in found.items():
+    for (name, place, *case), value in found.items():
         if name == "pool_ns_per_lease":
             assert value == crossings if place == "host" else value > crossings
-            assert found[name, "near", occupancy, blocks] < found[name, "far", occupancy, blocks]
+            assert found[name, "near", *case] < found[name, "far", *case]
+    free, any_block = (found["pool_ns_per_lease", "near", 75, 1, start] for start in ("free", "random"))
+    assert free < any_block
     assert {m.where["start"] for m in contended_measures(accelerator)} == {"random", "same"}
 
 

@@ -1,5 +1,6 @@
 """One whole decision of a depth-first search: `decide` in one walk, or the same in parts.
 
+`program` is how it climbs: `climb`, or `climb_compressed` along the skips that the nodes began with.
 ns_per_decision is the cycles of the batches that one decision takes, from the failed node to the resume
 point, its best open child and the blocks of its state (`moments`). In parts, the host writes the dead flag
 and climbs in one batch; from the answer it launches `best_sibling` and `blocks` at once in another (it knows
@@ -10,7 +11,7 @@ not counted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import product
 
 import numpy as np
 
@@ -25,12 +26,13 @@ from ...completion import Records
 from ...driver import Accelerator
 from ...errors import InternalError
 from ...paths import far_path
-from ...programs import decide, decision_image
+from ...programs import CLIMBS, decide, decision_image
+from ...programs.climb_compressed import launch_registers
 from ...programs.memory_view import read
 from ...records import DEAD_BIT, PARENT, STATE, STATUS
 from ...transport.inprocess import InProcessTransport
 from ..measures import Measure
-from .moments import Moment, moments
+from .moments import STAMP, Moment, moments
 
 __all__ = ["decision_measures"]
 
@@ -52,18 +54,19 @@ def decision_measures(
     path = far_path(far, model.config)
     accelerator.set_link(latency_up=path.latency_up, latency_down=path.latency_down)
     accelerator.load_program(decision_image().words)
-    taken: dict[tuple[str, str], list[int]] = {}
+    taken: dict[tuple[str, str, str], list[int]] = {}
     chosen = [moment for trace in traces for moment in moments(trace)]
-    chosen = list(islice(chosen, 0, None, max(1, len(chosen) // _DECISIONS)))
+    chosen = chosen[:: max(1, len(chosen) // _DECISIONS)]
     for done, moment in enumerate(chosen):
         progress(f"decisions, {name}", done, len(chosen))
-        for place, called in enumerate(_PLACES):
-            taken.setdefault(("yes", called), []).append(_fused(accelerator, moment, place))
-            taken.setdefault(("no", called), []).append(_in_parts(accelerator, moment, place))
-    for (fused, place), cycles in taken.items():
+        for (place, called), program in product(enumerate(_PLACES), CLIMBS):
+            for fused, way in (("yes", _fused), ("no", _in_parts)):
+                cycles = way(accelerator, moment, place, program)
+                taken.setdefault((fused, called, program), []).append(cycles)
+    for (fused, place, program), cycles in taken.items():
         yield Measure(
             name="ns_per_decision",
-            where={"fused": fused, "place": place, "trace": name},
+            where={"fused": fused, "place": place, "program": program, "trace": name},
             value=float(np.mean(cycles)) * model.config.memory.timing.clock_ns,
             unit="ns",
         )
@@ -89,15 +92,16 @@ def _walk(entry: str, place: int, address: int, registers: Sequence[int] = (), *
     )
 
 
-def _fused(accelerator: Accelerator, moment: Moment, place: int) -> int:
+def _fused(accelerator: Accelerator, moment: Moment, place: int, program: str) -> int:
     memory = _prepare(accelerator, moment)
-    done = accelerator.run_batch(_walk("decide", place, moment.failed, (0, 0, _LEAST_LIVE)))
+    stamp = STAMP if program == "climb_compressed" else decide.NO_SKIPS
+    done = accelerator.run_batch(_walk("decide", place, moment.failed, (0, 0, _LEAST_LIVE, 0, stamp)))
     end, yields = _ended(done.records, tag=0)
     _require(memory, moment, (int(end["registers"][0]), int(end["registers"][1]), yields))
     return done.cycles
 
 
-def _in_parts(accelerator: Accelerator, moment: Moment, place: int) -> int:
+def _in_parts(accelerator: Accelerator, moment: Moment, place: int, program: str) -> int:
     memory = _prepare(accelerator, moment)
     status = np.array([memory[moment.failed]], dtype=np.uint32)
     kill = np.concatenate(
@@ -106,10 +110,11 @@ def _in_parts(accelerator: Accelerator, moment: Moment, place: int) -> int:
             commands.fence(),
         ]
     )
-    climb = _walk("climb", place, read(memory, moment.failed, PARENT))
-    first = accelerator.run_batch(np.concatenate([kill, climb]))
+    parent = read(memory, moment.failed, PARENT)
+    registers = launch_registers(start=parent, stamp=STAMP) if program == "climb_compressed" else ()
+    first = accelerator.run_batch(np.concatenate([kill, _walk(program, place, parent, registers)]))
     end, _ = _ended(first.records, tag=len(kill))
-    point = int(end["value"])
+    point = int(end["registers"][0])
     parts = [_walk("best_sibling", place, point, (0, 0, _LEAST_LIVE))]
     state = read(memory, point, STATE)
     if state:

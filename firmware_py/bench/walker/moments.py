@@ -2,7 +2,8 @@
 
 A search that proposes all children of a node at once and then visits them in order has a record for each
 proposal. So at a moment the records of nodes that come later are there too, open (one thing untried), with
-the highest score for the child that comes first.
+the highest score for the child that comes first. Every node has the skip that it began with
+(`firmware_py.skips`), unless one that it may pass has been armed again since.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sim.trace.events import Backtrack, Expand, Node, Prune
 from sim.trace.schema import Trace
 
 from ...commands import Atoms
 from ...pool import chain_blocks, pool_records
+from ...programs.climb_compressed import skip_word
 from ...records import (
     CHILD,
     DEAD_BIT,
@@ -25,16 +28,19 @@ from ...records import (
     PARENT,
     SCORE,
     SIBLING,
+    SKIP,
     STATE,
     UNTRIED_MAX,
     order_preserving,
 )
 
-__all__ = ["BLOCK_BYTES", "LESSEE", "Moment", "moments"]
+__all__ = ["BLOCK_BYTES", "LESSEE", "STAMP", "Moment", "moments"]
 
 #: Bytes of state in a block of the pool.
 BLOCK_BYTES = 256
 LESSEE = 1
+#: The stamp of the trees' skips.
+STAMP = 1
 #: Free blocks of a pool for each leased one.
 _FREE_SHARE = 1
 _FIRST = 1
@@ -67,12 +73,18 @@ def moments(trace: Trace) -> Iterator[Moment]:
     untried = np.ones(len(nodes), dtype=np.uint32)
     dead = np.zeros(len(nodes), dtype=np.bool_)
     held: set[int] = set()
+    skips = np.zeros(len(nodes), dtype=np.uint32)
+    with_child: set[int] = set()
     for event in trace.events:
         match event:
             case Node():
                 untried[event.id] = 0
                 held.add(event.id)
+                with_child |= set(event.parents[:1])
+                skips[event.id] = _first_skip(parents, event.id, (untried > 0) & ~dead)
             case Expand():
+                if event.id in with_child and event.untried and not untried[event.id]:
+                    skips[:] = 0
                 untried[event.id] = min(event.untried, UNTRIED_MAX)
             case Prune():
                 dead[event.id] = not event.abandoned
@@ -84,7 +96,10 @@ def moments(trace: Trace) -> Iterator[Moment]:
                     given_up = above
                 status = dead.copy()
                 status[event.from_] = False
-                yield _moment(nodes, links, untried, status, held, event.from_, to, given_up)
+                records = links.copy()
+                records[:, SKIP.word] = skips
+                records[:, DEAD_BIT.word] |= untried | status.astype(np.uint32) << DEAD_BIT.low
+                yield _moment(nodes, records, held, event.from_, to, given_up)
                 held -= {node for node in held if _is_below(parents, node, given_up)}
             case _:
                 pass
@@ -113,16 +128,12 @@ def _links(nodes: Sequence[Node], parents: Sequence[int | None]) -> Atoms:
 
 def _moment(
     nodes: Sequence[Node],
-    links: Atoms,
-    untried: np.ndarray,
-    dead: np.ndarray,
+    records: Atoms,
     held: set[int],
     failed: int,
     resumed: int,
     given_up: int,
 ) -> Moment:
-    records = links.copy()
-    records[:, DEAD_BIT.word] |= untried | dead.astype(np.uint32) << DEAD_BIT.low
     base = _FIRST + len(nodes)
     lengths = {node: -(-nodes[node].state_bytes // BLOCK_BYTES) for node in sorted(held)}
     leased = sum(lengths.values())
@@ -141,6 +152,15 @@ def _moment(
         pool=base,
         pool_atoms=len(pool),
     )
+
+
+def _first_skip(parents: Sequence[int | None], node: int, opened: NDArray[np.bool_]) -> int:
+    """The SKIP word of a new node: over the closed nodes above it, if its parent is one of them."""
+    parent = parents[node]
+    above = parent
+    while above is not None and not opened[above]:
+        above = parents[above]
+    return 0 if above is None or above == parent else skip_word(stamp=STAMP, target=_FIRST + above)
 
 
 def _is_below(parents: Sequence[int | None], node: int | None, top: int) -> bool:

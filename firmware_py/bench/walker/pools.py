@@ -1,8 +1,9 @@
 """What leases, returns and reclaim of state blocks cost, and what memory they waste, against today's way.
 
 * pool_ns_per_lease, pool_bytes_per_lease: one lease of `blocks` blocks from a pool of which `occupancy`
-  percent are leased, at random; the walk looks at a random block first. place host is an allocator on the
-  other side of the link: a request and its answer, and no time of its own.
+  percent are leased, at random; the walk looks first at a random block, or (`start` free) at a free one, as
+  one that was just given back. place host is an allocator on the other side of the link: a request and its
+  answer, and no time of its own.
 * pool_leases_per_us: every context takes one block after another, all at once; `start` same: all look at the
   same block first.
 * reclaim_ns_per_block, reclaim_bytes_per_block: `reclaims`.
@@ -13,6 +14,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -113,42 +116,55 @@ def _take(place: int, context: int, *, start: int, count: int, owner: int) -> At
     )
 
 
+@dataclass
+class _Leases:
+    """What every lease of one case took."""
+
+    cycles: list[int] = field(default_factory=list)
+    moved: list[int] = field(default_factory=list)
+    """Bytes of the link's messages."""
+
+
 def lease_measures(
-    accelerator: Accelerator, path: FarPath, progress: Callable[[str, int, int], None]
+    accelerator: Accelerator,
+    path: FarPath,
+    progress: Callable[[str, int, int], None],
+    *,
+    occupancies: Sequence[int] = _OCCUPANCIES,
 ) -> Iterator[Measure]:
     """Leases one at a time. Raises InternalError when one fails."""
     accelerator.load_program(pool_image().words)
     accelerator.configure_context(0, base=_BASE, limit=_BASE + _BLOCKS, writable=True)
     chance = np.random.default_rng(_SEED)
     crossings = path.latency_up + path.latency_down
-    for done, occupancy in enumerate(_OCCUPANCIES):
-        progress("leases", done, len(_OCCUPANCIES))
-        for count in _LEASED_AT_ONCE:
-            where: dict[str, str | int] = {"occupancy": occupancy, "blocks": count}
-            cycles: dict[str, list[int]] = {place: [] for place in _PLACES}
-            moved: dict[str, list[int]] = {place: [] for place in _PLACES}
-            for _ in range(_LEASES):
-                pool, start = _pool(occupancy, chance), _BASE + int(chance.integers(_BLOCKS))
-                for place, name in enumerate(_PLACES):
-                    accelerator.load_image(_BASE, pool)
-                    done_now = accelerator.run_batch(_take(place, 0, start=start, count=count, owner=1))
-                    end = done_now.records[-1]
-                    if (end["status"], end["code"]) != (WalkStatus.DONE.value, 0):
-                        raise InternalError(f"lease of {count} blocks: status {end['status']}: expected DONE")
-                    cycles[name].append(int(end["walk_cycles"]))
-                    moved[name].append(_lease_bytes(place, int(end["hops"]), count))
-            host = HEADER_BYTES + HEADER_BYTES + 4 * count
-            figures = {name: (float(np.mean(cycles[name])), float(np.mean(moved[name]))) for name in _PLACES}
-            for name, (took, size) in {**figures, "host": (float(crossings), float(host))}.items():
-                yield Measure(
-                    name="pool_ns_per_lease",
-                    where={"place": name, **where},
-                    value=took * accelerator.clock_ns,
-                    unit="ns",
-                )
-                yield Measure(
-                    name="pool_bytes_per_lease", where={"place": name, **where}, value=size, unit="bytes"
-                )
+    cases = list(product(occupancies, _LEASED_AT_ONCE, ("random", "free")))
+    for done, (occupancy, count, kind) in enumerate(cases):
+        progress("leases", done, len(cases))
+        taken = {name: _Leases() for name in _PLACES}
+        for _ in range(_LEASES):
+            pool = _pool(occupancy, chance)
+            free = np.flatnonzero(pool[:, STATE_BLOCK["owner"]] == 0)
+            start = _BASE + int(chance.choice(free if kind == "free" else _BLOCKS))
+            for place, name in enumerate(_PLACES):
+                accelerator.load_image(_BASE, pool)
+                records = accelerator.run_batch(_take(place, 0, start=start, count=count, owner=1)).records
+                end = records[-1]
+                if (end["status"], end["code"]) != (WalkStatus.DONE.value, 0):
+                    raise InternalError(f"lease of {count} blocks: status {end['status']}: expected DONE")
+                taken[name].cycles.append(int(end["walk_cycles"]))
+                taken[name].moved.append(_lease_bytes(place, int(end["hops"]), count))
+        taken["host"] = _Leases(cycles=[crossings], moved=[2 * HEADER_BYTES + 4 * count])
+        for name, leases in taken.items():
+            where: dict[str, str | int] = {
+                "place": name,
+                "occupancy": occupancy,
+                "blocks": count,
+                "start": kind,
+            }
+            took = float(np.mean(leases.cycles)) * accelerator.clock_ns
+            yield Measure(name="pool_ns_per_lease", where=where, value=took, unit="ns")
+            moved = float(np.mean(leases.moved))
+            yield Measure(name="pool_bytes_per_lease", where=where, value=moved, unit="bytes")
 
 
 def _lease_bytes(place: int, hops: int, count: int) -> int:
