@@ -195,3 +195,22 @@ def test_atoms_between_the_nodes_of_a_layout_are_not_known():
         image.make_node(node)
     assert image.size > 3
     assert set(np.flatnonzero(image.known)) == {image.address(0), image.address(1)}
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 20), st.sampled_from((1, 4, 16))), max_size=60))
+def test_aligned_ranges_begin_at_a_multiple_and_never_overlap(steps):
+    space = AddressSpace(atoms=128)
+    live: dict[int, int] = {}
+    for give_back, count, alignment in steps:
+        if give_back and live:
+            base = next(iter(live))
+            space.release(base)
+            del live[base]
+            continue
+        try:
+            base = space.allocate(count, alignment=alignment)
+        except MemoryFull:
+            continue
+        assert base % alignment == 0 and base >= 1 and base + count <= 128
+        assert all(base + count <= other or other + length <= base for other, length in live.items())
+        live[base] = count
