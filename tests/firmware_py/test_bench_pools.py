@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from firmware_py.bench.measures import Measure
 from firmware_py.bench.walker.allocators import BlockPool, Buddy, FirstFit
 from firmware_py.bench.walker.lifetimes import waste
+from firmware_py.bench.walker.moment_instructions import moment_instructions
 from firmware_py.bench.walker.moments import BLOCK_BYTES, LESSEE, moments
 from firmware_py.bench.walker.pools import fragmentation_measures
 from firmware_py.bench.walker.programs import best_measures, climbing_traces
 from firmware_py.bench.walker.synthetic import deep_searches
-from firmware_py.programs import climb, decide, reclaim
+from firmware_py.programs import climb, decide, decision_image, pool_image, reclaim
 from firmware_py.programs.memory_view import children, read
 from firmware_py.records import PARENT, STATE, STATE_BLOCK, BitField
 from sim.trace.events import Backtrack, Expand, Node, Prune, Select
@@ -202,3 +203,11 @@ def test_a_pruned_leaf_is_alive_until_it_is_decided() -> None:
     (moment,) = moments(search)
     assert not int(moment.atoms[1, 4]) >> 12 & 1
     assert np.count_nonzero(moment.atoms[:, STATE.word]) == 2
+
+
+def test_instructions_of_every_program_are_within_what_its_code_can_take() -> None:
+    found = {m.where["program"]: m.value for m in moment_instructions(deep_searches(1, seed=2))}
+    entries = {*decision_image().entries, *pool_image().entries} - {"climb", "best_sibling"}
+    assert set(found) == entries
+    assert found["blocks"] == 2 and found["pool_give"] == 3
+    assert all(1 <= value <= 7 for value in found.values())

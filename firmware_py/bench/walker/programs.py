@@ -5,7 +5,7 @@
   crossings of the link as well. The bound of the near loop is the timing table's for the same reads.
 * best_backtrack: the least ns of all programs and layouts over those of `climb` on creation order, one search
   at a time.
-* ns_per_decision: `decisions`.
+* ns_per_decision: `decisions`. instructions_per_hop: `moment_instructions`.
 
 A trace here is all files of one format, its climbs only, or `synthetic`: trees at least 8 deep. With more
 searches at a time than traces, these are repeated.
@@ -33,6 +33,7 @@ from ...transport.inprocess import InProcessTransport
 from ..measures import Measure, Target
 from .decisions import decision_measures
 from .machine import walker_design
+from .moment_instructions import moment_instructions
 from .synthetic import deep_searches
 
 __all__ = ["FAR", "backtrack_measures", "best_measures", "climbing_traces", "programs_measures"]
@@ -41,6 +42,8 @@ __all__ = ["FAR", "backtrack_measures", "best_measures", "climbing_traces", "pro
 FAR = "v100_hbm2"
 _SEED = 2026
 _SYNTHETIC = 16
+#: Synthetic searches whose instructions are counted.
+_COUNTED = 2
 _CONCURRENT = (1, 16)
 #: Where the best combination must take at most half of what plain `climb` on creation order takes.
 _DEEP = ("synthetic", "toolbench_dfsdt")
@@ -74,6 +77,7 @@ def programs_measures(
         measures += best_measures(measures)
         for name, searches in traces.items():
             measures += decision_measures(model, name, searches, far=FAR, progress=progress)
+    measures += moment_instructions(deep_searches(_COUNTED, seed=_SEED))
     return measures
 
 
