@@ -1,4 +1,4 @@
-"""Instructions a hop of the programs for decisions, skips and state blocks, counted by the golden interpreter.
+"""Instructions a hop of the programs for decisions, skips and blocks, counted by the golden interpreter.
 
 The workload is the moments of searches (`moments`), each program started where such a search would: the climb
 at the failed node's parent, the reclaim at the subtree that is given up, a lease of two blocks at the pool's
