@@ -25,8 +25,10 @@ from ...transport.inprocess import InProcessTransport
 __all__ = ["ClimbRun", "climb_chains", "walker_design"]
 
 
-def walker_design(*, ecc: bool = False, stages: int = 1, contexts: int | None = None) -> DesignConfig:
-    """The design on `hbm2_2000` with these execute stages and contexts; None: the usual ones."""
+def walker_design(
+    *, ecc: bool = False, stages: int = 1, clock_ratio: int = 1, contexts: int | None = None
+) -> DesignConfig:
+    """The design on `hbm2_2000` with these options; None: the usual contexts."""
     base = named_config("simulation")
     return dataclasses.replace(
         base,
@@ -36,6 +38,7 @@ def walker_design(*, ecc: bool = False, stages: int = 1, contexts: int | None = 
             contexts=base.walker.contexts if contexts is None else contexts,
         ),
         controller=dataclasses.replace(base.controller, ecc=ecc),
+        clock_ratio=clock_ratio,
     )
 
 
