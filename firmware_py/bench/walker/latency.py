@@ -31,7 +31,7 @@ from ...loop_parts import LOOP_PARTS, LoopPart, RowState, loop_parts
 from ..measures import Measure, Target
 from .machine import ClimbRun, climb_chains, walker_design
 
-__all__ = ["latency_measures", "measured_parts", "over_bound_target"]
+__all__ = ["bank_chains", "latency_measures", "measured_parts", "over_bound_target"]
 
 _SEED = 2026
 _CHAINS = 16
@@ -75,7 +75,10 @@ def _where(config: DesignConfig, row: RowClass) -> dict[str, str | int]:
 def _chain_measures(model: CompiledModel) -> Iterator[Measure]:
     config, timing = model.config, model.config.memory.timing
     found = [
-        (row, parts) for chain in _chains(config) for row, parts in _measured(model, chain) if row in _ROWS
+        (row, parts)
+        for chain in bank_chains(config)
+        for row, parts in _measured(model, chain)
+        if row in _ROWS
     ]
     for row in _ROWS:
         rows = [parts for seen, parts in found if seen is row]
@@ -101,7 +104,7 @@ def _chain_measures(model: CompiledModel) -> Iterator[Measure]:
         )
 
 
-def _chains(config: DesignConfig) -> Iterator[NDArray[np.int64]]:
+def bank_chains(config: DesignConfig) -> Iterator[NDArray[np.int64]]:
     """Chains through all banks in random order, two nodes of one row in each."""
     shape, rng = config.memory.organisation, np.random.default_rng(_SEED)
     banks = shape.pseudo_channels * shape.banks
@@ -148,7 +151,7 @@ def measured_parts(config: DesignConfig, run: ClimbRun) -> Iterator[tuple[RowCla
         parts = loop_parts(config, cast(RowState, row.name.lower()))
         parts["command"] = first - requested - parts["arbiter"] - parts["intake"]
         parts["device"] = data - first
-        parts["walker"] = requested + cycles - data - parts["ecc"]
+        parts["walker"] = requested + cycles - data - parts["ecc"] - parts["capture"]
         yield row, parts
 
 
