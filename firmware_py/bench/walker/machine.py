@@ -56,7 +56,7 @@ class ClimbRun:
 def climb_chains(
     model: CompiledModel, chains: Sequence[NDArray[np.int64]], refresh: RefreshMode, *, place: int = 0
 ) -> ClimbRun:
-    """The walker in `place` climbs the chains, addresses of nodes with nothing untried, one a context, at once.
+    """The walker in `place` climbs chains of nodes with nothing untried, all at once, one a context.
 
     An address is in one chain only. Raises InternalError when a walk does not run off the end of its chain,
     or a rule of the timing table is broken.
