@@ -31,6 +31,7 @@ from ...ledger import Loops, loops
 from ...loop_parts import LOOP_PARTS, LoopPart, RowState, loop_parts
 from ..measures import Measure, Target
 from .machine import ClimbRun, climb_chains, walker_design
+from .parts_table import PART_MEASURE
 from .trace_loops import depth_first, trace_loops
 
 __all__ = ["bank_chains", "latency_measures", "measured_parts", "over_bound_target"]
@@ -101,13 +102,9 @@ def _chain_measures(model: CompiledModel) -> Iterator[Measure]:
         bound = isolated_bound(row, timing)
         where = _where(config, row)
         for part in LOOP_PARTS:
-            if part != "device":
-                yield Measure(
-                    name="loop_over_bound_part",
-                    where={"part": part, **where},
-                    value=expected[part],
-                    unit="cycles",
-                )
+            yield Measure(
+                name=PART_MEASURE, where={"part": part, **where}, value=expected[part], unit="cycles"
+            )
         yield Measure(
             name="loop_over_bound",
             where=where,
