@@ -34,8 +34,8 @@ STATES: dict[RowClass, RowState] = {
 }
 #: One build each: the headline's ratio, and the other one with everything else that adds cycles.
 DESIGNS = {
-    "1/4": walker_design(clock_ratio=4),
-    "1/2, 2 stages, ECC": walker_design(clock_ratio=2, stages=2, ecc=True),
+    "ratio_4": walker_design(clock_ratio=4),
+    "ratio_2_stages_2_ecc": walker_design(clock_ratio=2, stages=2, ecc=True),
 }
 
 

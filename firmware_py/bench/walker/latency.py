@@ -34,7 +34,7 @@ from .machine import ClimbRun, climb_chains, walker_design
 from .parts_table import PART_MEASURE
 from .trace_loops import depth_first, trace_loops
 
-__all__ = ["bank_chains", "latency_measures", "measured_parts", "over_bound_target"]
+__all__ = ["bank_chains", "chain_measures", "latency_measures", "measured_parts", "over_bound_target"]
 
 _SEED = 2026
 _CHAINS = 16
@@ -69,7 +69,7 @@ def latency_measures(
     for done, config in enumerate(designs):
         progress("loop over bound", done, len(designs))
         with CompiledModel(config, announce=announce) as model:
-            measures += _chain_measures(model)
+            measures += chain_measures(model)
             if config.walker.execute_stages == 1:
                 for name, searches in traces.items():
                     measures += _trace_measures(model, name, searches)
@@ -86,7 +86,8 @@ def _where(config: DesignConfig, row: RowClass) -> dict[str, str | int]:
     }
 
 
-def _chain_measures(model: CompiledModel) -> Iterator[Measure]:
+def chain_measures(model: CompiledModel) -> Iterator[Measure]:
+    """The loop of the synthetic chain and its parts on one design. Raises InternalError."""
     config, timing = model.config, model.config.memory.timing
     found = [
         (row, parts)

@@ -21,7 +21,7 @@ from ...ledger import Log
 from ..measures import Measure, Target
 from .machine import climb_chains, walker_design
 
-__all__ = ["CONTEXTS", "counted_hops", "hops_target", "throughput_measures"]
+__all__ = ["CONTEXTS", "context_measures", "counted_hops", "hops_target", "throughput_measures"]
 
 #: Contexts at work, and those that the design has.
 CONTEXTS = (1, 2, 4, 8, 16, 32, 64)
@@ -62,12 +62,13 @@ def throughput_measures(
     with CompiledModel(walker_design(contexts=max(CONTEXTS)), announce=announce) as model:
         for done, (contexts, refresh) in enumerate(runs):
             progress("hops a nanosecond", done, len(runs))
-            measures += _measures(model, contexts, refresh)
+            measures += context_measures(model, contexts, refresh)
         progress("hops a nanosecond", len(runs), len(runs))
     return measures
 
 
-def _measures(model: CompiledModel, contexts: int, refresh: RefreshMode) -> list[Measure]:
+def context_measures(model: CompiledModel, contexts: int, refresh: RefreshMode) -> list[Measure]:
+    """The figures of climbs in so many contexts of one design. Raises InternalError when a rule is broken."""
     config, timing = model.config, model.config.memory.timing
     rng = np.random.default_rng(_SEED)
     # Address 0 is null.
