@@ -6,7 +6,7 @@ from .mutant import Mutant, Replace
 
 __all__ = ["DESIGN_MUTANTS"]
 
-_SLOW = "tests/e2e/test_clock_ratio.py"
+_SLOW = "tests/hdl/test_memory_channel.py"
 
 DESIGN_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -71,7 +71,7 @@ DESIGN_MUTANTS: tuple[Mutant, ...] = (
                 "divider.align.eq(0)",
             ),
         ),
-        tests=(f"{_SLOW}::test_the_same_replay_takes_the_same_cycles_whatever_was_before[ratio_4]",),
+        tests=(f"{_SLOW}::test_a_restart_begins_a_slow_cycle_whatever_was_before",),
     ),
     Mutant(
         name="slow intake in any cycle",
@@ -83,7 +83,7 @@ DESIGN_MUTANTS: tuple[Mutant, ...] = (
                 "accepted.eq(request.valid & request.ready)",
             ),
         ),
-        tests=(f"{_SLOW}::test_every_hop_is_logged_once_and_takes_its_parts[ratio_4]",),
+        tests=(f"{_SLOW}::test_a_loop_takes_whole_slow_cycles_and_is_reported_once[4]",),
     ),
     Mutant(
         name="slow hop logged in every cycle",
@@ -95,7 +95,7 @@ DESIGN_MUTANTS: tuple[Mutant, ...] = (
                 "near_walker.hop.event",
             ),
         ),
-        tests=(f"{_SLOW}::test_every_hop_is_logged_once_and_takes_its_parts[ratio_4]",),
+        tests=(f"{_SLOW}::test_a_loop_takes_whole_slow_cycles_and_is_reported_once[4]",),
     ),
     Mutant(
         name="verdict in slow cycles",
@@ -107,7 +107,7 @@ DESIGN_MUTANTS: tuple[Mutant, ...] = (
                 "near_walker.verdict.payload.cycles",
             ),
         ),
-        tests=(f"{_SLOW}::test_the_walker_reports_its_cycles_in_cycles_of_the_memory[ratio_4]",),
+        tests=(f"{_SLOW}::test_a_loop_takes_whole_slow_cycles_and_is_reported_once[4]",),
     ),
     Mutant(
         name="slow logic takes what comes in this cycle",
