@@ -10,6 +10,7 @@ import pytest
 
 from firmware_py.bench.measures import Measure, Target
 from firmware_py.bench.walker import TOPICS, require_topics, walker_document, walker_measures
+from firmware_py.bench.walker.area import area_measures
 from firmware_py.bench.walker.instructions import LAUNCHES, instructions_measures
 from firmware_py.bench.walker.latency import measured_parts, over_bound_target
 from firmware_py.bench.walker.machine import ClimbRun, walker_design
@@ -22,6 +23,7 @@ from firmware_py.programs import default_image
 from hdl.config import DesignConfig
 from hdl.layouts import HopEvent, RefreshMode, RowClass, RowOp
 from sim.compiled import ACCESS_RECORD, COMMAND_RECORD, HOP_RECORD
+from sim.synthesis import Area
 
 from .test_cli import clew
 
@@ -169,6 +171,27 @@ def test_hops_count_from_the_warm_up_to_the_first_verdict() -> None:
     counts, cycles = counted_hops(hops, contexts=2)
     # 3,000 is the end of the warm-up.
     assert (counts.tolist(), cycles) == ([5, 5], 950)
+
+
+def test_a_context_costs_what_it_adds_to_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    areas = {1: (5000, 200), 4: (5300, 230), 16: (6500, 350), 64: (11300, 830)}
+    sizes = iter(areas)
+
+    def counted(verilog: str, *, top: str) -> Area:
+        contexts = next(sizes)
+        assert (verilog, top) == (f"walker of {contexts}", "walker")
+        luts, flip_flops = areas[contexts]
+        return Area(luts=luts, flip_flops=flip_flops, memory_bits=8192 + 900 * contexts)
+
+    monkeypatch.setattr("firmware_py.bench.walker.area.Walker", lambda config, source: config.walker.contexts)
+    monkeypatch.setattr("firmware_py.bench.walker.area.verilog", lambda walker, name: f"{name} of {walker}")
+    monkeypatch.setattr("firmware_py.bench.walker.area.synthesized_area", counted)
+    measures = area_measures(files=[], announce=lambda _: None, progress=lambda *_: None)
+    found = {(m.name, m.where["contexts"], m.where["resource"]): m.value for m in measures}
+    assert found["walker_area", 64, "luts"] == 11300 and ("area_per_context", 1, "luts") not in found
+    for contexts in (4, 16, 64):
+        costs = [found["area_per_context", contexts, name] for name in ("luts", "flip_flops", "memory_bits")]
+        assert costs == [100, 10, 900]
 
 
 def test_every_entry_of_the_default_image_is_counted() -> None:

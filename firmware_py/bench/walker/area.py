@@ -1,6 +1,7 @@
 """What a walker costs by its contexts, counted by Yosys: look-up tables, flip-flops and memory bits.
 
 Contexts share one datapath, so a context costs little but its state, which lies in memories.
+`area_per_context` is what each context beyond the first adds.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ def area_measures(
     announce: Callable[[str], None],
     progress: Callable[[str, int, int], None],
 ) -> list[Measure]:
-    """The area of walkers of 1 to 64 contexts, whole and divided by the contexts. The files play no part."""
-    measures = list[Measure]()
+    """The area of walkers of 1 to 64 contexts, and of a context. The files play no part in it."""
+    measures, first = list[Measure](), dict[str, int]()
     for done, contexts in enumerate(_CONTEXTS):
         progress("area", done, len(_CONTEXTS))
         announce(f"synthesizing a walker of {contexts} contexts")
@@ -39,9 +40,11 @@ def area_measures(
         for resource, count in asdict(area).items():
             where: dict[str, str | int] = {"contexts": contexts, "resource": resource}
             unit = _UNITS[resource]
-            measures += [
-                Measure(name="walker_area", where=where, value=count, unit=unit),
-                Measure(name="area_per_context", where=where, value=count / contexts, unit=unit),
-            ]
+            measures.append(Measure(name="walker_area", where=where, value=count, unit=unit))
+            if contexts == 1:
+                first[resource] = count
+            else:
+                added = (count - first[resource]) / (contexts - 1)
+                measures.append(Measure(name="area_per_context", where=where, value=added, unit=unit))
     progress("area", len(_CONTEXTS), len(_CONTEXTS))
     return measures
