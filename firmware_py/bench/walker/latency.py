@@ -41,6 +41,8 @@ _CHAINS = 16
 _ROWS = (RowClass.HIT, RowClass.CLOSED)
 #: Execute stages and clock ratios; `loop_parts` tells the others.
 _STAGES_AND_RATIOS = ((1, 1), (2, 1), (3, 1), (1, 2), (1, 4))
+#: Clock ratios whose loops on traces are measured too.
+_HEADLINE_RATIOS = (1, 4)
 #: Cycles over the bound that one execute stage may take; ECC adds one.
 _OVER, _ECC_OVER = 4, 1
 
@@ -70,7 +72,7 @@ def latency_measures(
         progress("loop over bound", done, len(designs))
         with CompiledModel(config, announce=announce) as model:
             measures += chain_measures(model)
-            if config.walker.execute_stages == 1:
+            if config.walker.execute_stages == 1 and config.clock_ratio in _HEADLINE_RATIOS:
                 for name, searches in traces.items():
                     measures += _trace_measures(model, name, searches)
     progress("loop over bound", len(designs), len(designs))
