@@ -14,6 +14,8 @@ from hdl.memory.timing import preset
 
 from ...errors import InputError
 from ..measures import Measure
+from .area import area_measures
+from .instructions import instructions_measures
 from .latency import latency_measures
 from .pools import pools_measures
 from .programs import programs_measures
@@ -45,6 +47,8 @@ TOPICS: Mapping[str, Topic] = {
     "throughput": throughput_measures,
     "programs": programs_measures,
     "pools": pools_measures,
+    "area": area_measures,
+    "instructions": instructions_measures,
 }
 
 
