@@ -14,7 +14,8 @@ PATIENCE = 15
 
 
 class Selection(wiring.Component):
-    """A record that arrives goes first, then contexts that continue without a load, round robin.
+    """A record that arrives goes first, then contexts that continue without a load: those of two tenants in
+    turn, and those of one round robin.
 
     Nobody waits for ever: after PATIENCE cycles an executable context holds an arriving record back for
     one selection, and a launch, which needs a commit slot that nobody uses, holds everything back.
@@ -29,6 +30,8 @@ class Selection(wiring.Component):
         No record can be written in this cycle. Nothing else is selected before a record that this holds.
     runnable : In(contexts)
         Contexts that could execute.
+    second : In(contexts)
+        Contexts of tenant 1.
     launch_waits : In(1)
         A launch could be taken if the commit slot were unused.
     restart : In(1)
@@ -53,6 +56,7 @@ class Selection(wiring.Component):
                 "record_context": In(bits),
                 "hold": In(1),
                 "runnable": In(contexts),
+                "second": In(contexts),
                 "launch_waits": In(1),
                 "restart": In(1),
                 "ready": Out(1),
@@ -66,21 +70,35 @@ class Selection(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.arbiter = arbiter = RoundRobin(self._contexts)
-        runnable_urgent = self._patience(m, "runnable_waited", arbiter.any & ~self.picked)
+        m.submodules.first = first = RoundRobin(self._contexts)
+        m.submodules.second_tenant = second = RoundRobin(self._contexts)
+        # One round for both would begin anew whenever the turn changes.
+        turn = Signal()
+        chosen = Signal()
+        possible = Signal()
+        m.d.comb += [
+            first.requests.eq(self.runnable & ~self.second),
+            second.requests.eq(self.runnable & self.second),
+            chosen.eq(second.any & (turn | ~first.any)),
+            possible.eq(first.any | second.any),
+        ]
+        with m.If(self.restart):
+            m.d.sync += turn.eq(0)
+        with m.Elif(self.picked):
+            m.d.sync += turn.eq(~chosen)
+        runnable_urgent = self._patience(m, "runnable_waited", possible & ~self.picked)
         launch_urgent = self._patience(m, "launch_waited", self.launch_waits)
         m.d.comb += [
-            arbiter.requests.eq(self.runnable),
-            arbiter.restart.eq(self.restart),
-            arbiter.used.eq(self.picked),
+            first.restart.eq(self.restart),
+            first.used.eq(self.picked & ~chosen),
+            second.restart.eq(self.restart),
+            second.used.eq(self.picked & chosen),
             self.ready.eq(~(runnable_urgent | launch_urgent | self.hold)),
             self.taken.eq(self.record_valid & self.ready),
             self.direct.eq(self.taken & self.advance),
-            self.picked.eq(
-                self.advance & arbiter.any & ~launch_urgent & (runnable_urgent | ~self.record_valid)
-            ),
-            self.context.eq(Mux(self.direct, self.record_context, arbiter.grant)),
-            self.picked_one_hot.eq(Mux(self.picked, arbiter.one_hot, 0)),
+            self.picked.eq(self.advance & possible & ~launch_urgent & (runnable_urgent | ~self.record_valid)),
+            self.context.eq(Mux(self.direct, self.record_context, Mux(chosen, second.grant, first.grant))),
+            self.picked_one_hot.eq(Mux(self.picked, Mux(chosen, second.one_hot, first.one_hot), 0)),
         ]
         return m
 
