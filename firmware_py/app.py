@@ -40,6 +40,13 @@ Ecc = Annotated[
     bool, typer.Option("--ecc", help="Correct memory errors (SECDED); a read takes a cycle more.")
 ]
 Refresh = Annotated[str, typer.Option(help="Refresh of the memory: none, all_bank or per_bank.")]
+Stages = Annotated[int, typer.Option(help="Execute stages of every walker: 1, 2 or 3.")]
+ClockRatio = Annotated[
+    int,
+    typer.Option(
+        help="Command clock over the clock of walker, arbiter and front end at the memory: 1, 2 or 4."
+    ),
+]
 AddressMapEntries = Annotated[
     str | None,
     typer.Option(
@@ -62,6 +69,8 @@ def compare(
     ecc: Ecc = False,
     refresh: Refresh = "all_bank",
     address_map: AddressMapEntries = None,
+    stages: Stages = 1,
+    clock_ratio: ClockRatio = 1,
     json: Json = None,
 ) -> None:
     """Replay traces near and far and compare. Exit status 1: a verdict was wrong or a rule broken."""
@@ -80,6 +89,8 @@ def compare(
         ecc=ecc,
         refresh=refresh,
         address_map=address_map,
+        stages=stages,
+        clock_ratio=clock_ratio,
         json=json,
     )
 
@@ -95,6 +106,8 @@ def demo(
     ecc: Ecc = False,
     refresh: Refresh = "all_bank",
     address_map: AddressMapEntries = None,
+    stages: Stages = 1,
+    clock_ratio: ClockRatio = 1,
     json: Json = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the traces; else one beside the kept builds.")
@@ -119,6 +132,8 @@ def demo(
         ecc=ecc,
         refresh=refresh,
         address_map=address_map,
+        stages=stages,
+        clock_ratio=clock_ratio,
         json=json,
     )
 
@@ -179,6 +194,8 @@ def _compare(
     ecc: bool,
     refresh: str,
     address_map: str | None,
+    stages: int,
+    clock_ratio: int,
     json: Path | None,
 ) -> None:
     """`make_files` gives the trace files; it is called when every option is known to be good."""
@@ -194,7 +211,9 @@ def _compare(
     from .report.document import document, write_document
     from .report.table import console, print_comparison
 
-    config = design_for(memory, channels=channels, ecc=ecc, address_map=address_map)
+    config = design_for(
+        memory, channels=channels, ecc=ecc, address_map=address_map, stages=stages, clock_ratio=clock_ratio
+    )
     far_path(far, config)
     policy = layout_named(layout)
     placed = placement_named(placement)

@@ -26,8 +26,9 @@ from .driver import MemoryErrors
 from .errors import InputError, InternalError
 from .image import Layout
 from .ledger import Ledger, RowShares, Statistics, make_ledger, statistics
+from .loop_parts import loop_parts
 from .machine import Machine, OpenMachine
-from .paths import FarPath, controller_cycles, device_cycles, far_path
+from .paths import FarPath, far_path
 from .placement import Placement, RoundRobin
 from .replay import Plan, Run, make_plan, run_plan
 from .walks import Check
@@ -68,13 +69,19 @@ def read_files(files: Sequence[Path]) -> list[TraceFile]:
 
 
 def design_for(
-    memory: str, *, channels: int = 1, ecc: bool = False, address_map: str | None = None
+    memory: str,
+    *,
+    channels: int = 1,
+    ecc: bool = False,
+    address_map: str | None = None,
+    stages: int = 1,
+    clock_ratio: int = 1,
 ) -> DesignConfig:
     """The design that comparisons simulate: a stack of `channels` of the memory preset `memory`.
 
     The preset is a name, or a file FILE.toml. `address_map` lists the entries of another map than the usual
-    one, with commas between them (`hdl/memory/address_bits.py`). Raises InputError, or OSError for a file
-    that cannot be read.
+    one, with commas between them (`hdl/memory/address_bits.py`). `stages` are the walkers' execute stages.
+    Raises InputError, or OSError for a file that cannot be read.
     """
     try:
         preset(memory)
@@ -83,11 +90,15 @@ def design_for(
     base = named_config("simulation")
     try:
         entries = base.memory.address_map if address_map is None else tuple(address_map.split(","))
-        stack = dataclasses.replace(base.memory, preset=memory, channels=channels, address_map=entries)
+        return dataclasses.replace(
+            base,
+            walker=dataclasses.replace(base.walker, execute_stages=stages),
+            controller=dataclasses.replace(base.controller, ecc=ecc),
+            memory=dataclasses.replace(base.memory, preset=memory, channels=channels, address_map=entries),
+            clock_ratio=clock_ratio,
+        )
     except ValueError as error:
         raise InputError(str(error)) from None
-    controller = dataclasses.replace(base.controller, ecc=ecc)
-    return dataclasses.replace(base, memory=stack, controller=controller)
 
 
 def refresh_named(name: str) -> RefreshMode:
@@ -189,11 +200,7 @@ class Comparison:
     @property
     def isolated_speedup(self) -> float:
         """Isolated far loop over isolated near loop: an input, for the preset chose the far one."""
-        near = (
-            device_cycles(self.config.memory.timing, self.far_path.path.row_state)
-            + controller_cycles(self.config)
-            + self.config.walker.execute_stages
-        )
+        near = sum(loop_parts(self.config, self.far_path.path.row_state).values())
         return self.far_path.isolated_cycles / near
 
 

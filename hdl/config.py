@@ -242,8 +242,14 @@ class DesignConfig:
     scratchpad: ScratchpadConfig = field(default_factory=ScratchpadConfig)
     controller: ControllerConfig = field(default_factory=ControllerConfig)
     memory: MemoryConfig = field(default_factory=MemoryConfig)
+    clock_ratio: int = 1
+    """Command clock over the clock of the logic beside the memory: near walker, arbiter, controller front end
+    (the port, the atomic unit, the way into the bank queues). 1, 2 or 4."""
     checker: bool = False
     """Build the RTL protocol checker in. Compiled runs record their commands and check those instead."""
+
+    def __post_init__(self) -> None:
+        _require(self.clock_ratio in (1, 2, 4), "clock_ratio", self.clock_ratio, "1, 2 or 4")
 
     def as_dict(self) -> dict[str, object]:
         """Every parameter as plain JSON types."""
