@@ -1,6 +1,6 @@
 """What two tenants of one walker owe each other: whose requests go first, and how many may be under way."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -9,20 +9,19 @@ from .contexts import context_bits
 
 __all__ = ["READS_LIMIT", "FairShare"]
 
-#: Reads that a tenant may have under way while the other one walks too. With more of them waiting in the
-#: memory some grow old there, and what is old goes before everything.
-READS_LIMIT = 32
-#: Reads by which one tenant may be ahead before it is as far ahead as it can be.
-_AHEAD = 7
+#: Reads that a tenant may have under way while the other one walks too. If all are for one bank, which takes
+#: tRC (48 cycles) for each, more of them would grow old there (from 256 cycles on with the controller's usual
+#: age cap), and what is old goes before everything.
+READS_LIMIT = 6
 
 
 class FairShare(wiring.Component):
     """Keeps two tenants apart while contexts of both walk; with one tenant alone it changes nothing.
 
-    A tenant that has put out more reads than the other, counted up to _AHEAD, is ahead: its requests have no
-    priority in the memory, where those of the other one pass them. So a tenant of one walk is never ahead of
-    one with many, and two that ask for as much as they can get half of the memory each. A tenant that has
-    READS_LIMIT reads under way waits with further ones.
+    A tenant with a read under way, and no fewer of them than the other tenant, puts out requests without
+    priority: in the memory those of the other one pass them. So the requests of a tenant of one walk always
+    have priority, and those of a tenant of many walks next to none beside it. A tenant that has READS_LIMIT
+    reads under way waits with further ones.
 
     Members
     -------
@@ -81,24 +80,15 @@ class FairShare(wiring.Component):
             tenant.eq(second.bit_select(self.context, 1)),
             answered.eq(second.bit_select(self.answer_context, 1)),
         ]
-        #: Reads of tenant 1 less those of tenant 0.
-        ahead = Signal(signed(_AHEAD.bit_length() + 1))
-        with m.If(~contested):
-            m.d.sync += ahead.eq(0)
-        with m.Elif(self.issue & tenant & (ahead != _AHEAD)):
-            m.d.sync += ahead.eq(ahead + 1)
-        with m.Elif(self.issue & ~tenant & (ahead != -_AHEAD)):
-            m.d.sync += ahead.eq(ahead - 1)
-        m.d.comb += self.priority.eq(Mux(tenant, ahead <= 0, ahead >= 0))
-
-        full: list[Value] = []
-        for number in range(2):
-            under_way = Signal(range(self._contexts + 1), name=f"under_way_{number}")
+        under_way = [Signal(range(self._contexts + 1), name=f"under_way_{number}") for number in range(2)]
+        for number, count in enumerate(under_way):
             issues = self.issue & (tenant == number)
             arrives = self.answer & (answered == number)
-            m.d.sync += under_way.eq(under_way + issues - arrives)
-            full.append(contested & (under_way >= READS_LIMIT))
+            m.d.sync += count.eq(count + issues - arrives)
+        full = [contested & (count >= READS_LIMIT) for count in under_way]
+        mine, others = (Mux(tenant, under_way[1 - n], under_way[n]) for n in range(2))
         m.d.comb += [
+            self.priority.eq(~contested | (mine == 0) | (mine < others)),
             self.holds.eq(Mux(tenant, full[1], full[0])),
             self.held.eq(
                 (second & full[1].replicate(self._contexts)) | (~second & full[0].replicate(self._contexts))

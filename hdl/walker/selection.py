@@ -4,8 +4,8 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..round_robin import RoundRobin
 from .contexts import context_bits
+from .tenant_robin import TenantRobin
 
 __all__ = ["PATIENCE", "Selection"]
 
@@ -70,35 +70,22 @@ class Selection(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.first = first = RoundRobin(self._contexts)
-        m.submodules.second_tenant = second = RoundRobin(self._contexts)
-        # One round for both would begin anew whenever the turn changes.
-        turn = Signal()
-        chosen = Signal()
-        possible = Signal()
-        m.d.comb += [
-            first.requests.eq(self.runnable & ~self.second),
-            second.requests.eq(self.runnable & self.second),
-            chosen.eq(second.any & (turn | ~first.any)),
-            possible.eq(first.any | second.any),
-        ]
-        with m.If(self.restart):
-            m.d.sync += turn.eq(0)
-        with m.Elif(self.picked):
-            m.d.sync += turn.eq(~chosen)
-        runnable_urgent = self._patience(m, "runnable_waited", possible & ~self.picked)
+        m.submodules.arbiter = arbiter = TenantRobin(self._contexts)
+        runnable_urgent = self._patience(m, "runnable_waited", arbiter.any & ~self.picked)
         launch_urgent = self._patience(m, "launch_waited", self.launch_waits)
         m.d.comb += [
-            first.restart.eq(self.restart),
-            first.used.eq(self.picked & ~chosen),
-            second.restart.eq(self.restart),
-            second.used.eq(self.picked & chosen),
+            arbiter.requests.eq(self.runnable),
+            arbiter.second.eq(self.second),
+            arbiter.restart.eq(self.restart),
+            arbiter.used.eq(self.picked),
             self.ready.eq(~(runnable_urgent | launch_urgent | self.hold)),
             self.taken.eq(self.record_valid & self.ready),
             self.direct.eq(self.taken & self.advance),
-            self.picked.eq(self.advance & possible & ~launch_urgent & (runnable_urgent | ~self.record_valid)),
-            self.context.eq(Mux(self.direct, self.record_context, Mux(chosen, second.grant, first.grant))),
-            self.picked_one_hot.eq(Mux(self.picked, Mux(chosen, second.one_hot, first.one_hot), 0)),
+            self.picked.eq(
+                self.advance & arbiter.any & ~launch_urgent & (runnable_urgent | ~self.record_valid)
+            ),
+            self.context.eq(Mux(self.direct, self.record_context, arbiter.grant)),
+            self.picked_one_hot.eq(Mux(self.picked, arbiter.one_hot, 0)),
         ]
         return m
 

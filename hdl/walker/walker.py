@@ -24,7 +24,6 @@ from ..layouts import (
     Walk,
     WalkStatus,
 )
-from ..round_robin import RoundRobin
 from .commit import Commit
 from .contexts import Contexts, Deferred, context_bits
 from .datapath import Datapath
@@ -32,6 +31,7 @@ from .fair_share import FairShare
 from .isa import INSTRUCTION_WIDTH, ExitKind
 from .selection import Selection
 from .stores import StoreTracker
+from .tenant_robin import TenantRobin
 from .verdict_queue import VerdictQueue
 
 __all__ = ["Walker"]
@@ -60,7 +60,7 @@ class Walker(wiring.Component):
     POISONED; MISMATCH is ignored.
 
     **Tenants.** Contexts belong to one of two tenants. While both walk, `FairShare` says whose requests have
-    no priority in the memory and which reads wait, and `Selection` serves them in turn.
+    no priority in the memory and which reads wait, and whatever is served round robin serves them in turn.
 
     **Verdicts.** `cycles` counts from the launch's acceptance to the first cycle in which the verdict is
     valid. A context is `free` again, or goes on after a yield, when its verdict has been taken. A launch
@@ -117,7 +117,7 @@ class Walker(wiring.Component):
         m.submodules.commit = commit = Commit()
         m.submodules.stores = stores = StoreTracker(count)
         m.submodules.fair_share = fair_share = FairShare(count)
-        m.submodules.deferred = deferred = RoundRobin(count)
+        m.submodules.deferred = deferred = TenantRobin(count)
         m.submodules.verdicts = verdicts = VerdictQueue(count)
         for configured in (contexts.configure, fair_share.configure):
             wiring.connect(m, wiring.flipped(self.context_write), configured)
@@ -130,7 +130,7 @@ class Walker(wiring.Component):
             self.idle.eq(self.free.all()),
         ]
         for chooser in (selection, deferred, verdicts):
-            m.d.comb += chooser.restart.eq(self.idle)
+            m.d.comb += [chooser.restart.eq(self.idle), chooser.second.eq(fair_share.second)]
 
         # What a context waits for. In none of these, it is in the pipeline, waits for memory, or has a
         # verdict to put out.
@@ -154,7 +154,6 @@ class Walker(wiring.Component):
             selection.record_valid.eq(self.memory.response.valid & ~response.write),
             selection.record_context.eq(response.tag.context[:number]),
             selection.runnable.eq(runnable),
-            selection.second.eq(fair_share.second),
             self.memory.response.ready.eq(selection.ready),
             status.eq(Mux(selection.direct, response.status, state.status)),
             selected.valid.eq(selection.direct | selection.picked),

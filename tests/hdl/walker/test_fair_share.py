@@ -12,8 +12,6 @@ from amaranth.sim import Simulator
 from hdl.walker.fair_share import READS_LIMIT, FairShare
 
 CONTEXTS = 48
-#: How far ahead a tenant may be counted.
-AHEAD = 7
 
 
 class Model:
@@ -23,12 +21,12 @@ class Model:
         self.tenant = [0] * CONTEXTS
         self.busy: set[int] = set()
         self.under_way: list[int] = []
-        self.ahead = 0
         self.contested = False
 
     def priority(self, context: int) -> bool:
         """Whether requests of `context` go first."""
-        return (self.ahead if self.tenant[context] else -self.ahead) <= 0
+        mine = [each for each in self.under_way if self.tenant[each] == self.tenant[context]]
+        return not self.contested or not mine or 2 * len(mine) < len(self.under_way)
 
     def holds(self, context: int) -> bool:
         """Whether a read of `context` has to wait."""
@@ -39,8 +37,6 @@ class Model:
         """One cycle in which a read was put out, and one answered."""
         if issued is not None:
             self.under_way.append(issued)
-            self.ahead += 1 if self.tenant[issued] else -1
-        self.ahead = max(-AHEAD, min(AHEAD, self.ahead)) if self.contested else 0
         if answered is not None:
             self.under_way.remove(answered)
         self.contested = len({self.tenant[context] for context in self.busy}) == 2
@@ -67,7 +63,7 @@ def test_priority_and_limit(seed: int) -> None:
     seen = set[tuple[str, bool]]()
 
     async def drive(ctx: Any) -> None:
-        for share, contexts, answers in itertools.product((0.1, 0.5), (4, CONTEXTS), (0.1, 0.7)):
+        for share, contexts, answers in itertools.product((0.1, 0.5), (4, CONTEXTS), (0.1, 0.5, 0.7)):
             await _configure(ctx, dut, model, rng, share)
             ctx.set(dut.issue, 0)
             ctx.set(dut.answer, 0)

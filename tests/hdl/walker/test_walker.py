@@ -740,7 +740,7 @@ def test_instructions_of_two_tenants_take_turns(stages: int) -> None:
 
 @STAGES
 def test_reads_of_two_tenants(stages: int) -> None:
-    """One walk beside 47 of another tenant: it has priority, they have none and wait with more than 32."""
+    """One walk beside 47 of another tenant: it has priority, they have none, and few are under way."""
     harness = Harness(
         contexts=48,
         stages=stages,
