@@ -21,10 +21,9 @@ from hdl.walker.walker import Walker
 from tests.formal.harness import Internals, Proof, Property, quick
 
 #: In `prompt` memory and the taker of verdicts wait for at most so many cycles more than they have to.
-SLOW = 2
-#: Cycles from a launch or a step to the next step or the verdict are then at most these: the store and the
-#: read at the request output, two answers, and the hand-over of each.
-PROGRESS = 4 * (SLOW + 2)
+SLOW = 1
+#: Cycles from a launch, a step or the answer to a store to the next of them, or to the verdict.
+PROGRESS = 8
 
 
 class WalkProperty(Property):
@@ -188,7 +187,7 @@ class WalkProperty(Property):
             Assert(free.all() | (stores + store_waits <= steps)),
         ]
         if self._prompt:
-            self._progress(m, block, launched, step, reading, unanswered, places)
+            self._progress(m, block, reading, unanswered, launched | step | stored)
         # -- What can happen --
         end = block.verdict.payload
         ends = block.verdict.valid & (end.kind == VerdictKind.DONE)
@@ -204,17 +203,29 @@ class WalkProperty(Property):
         elif self._false == "budget":
             m.d.comb += Assert(free.all() | (steps < said["budget"]) | (steps == 0))
 
-    def _progress(
-        self,
-        m: Module,
-        block: Walker,
-        launched: Value,
-        step: Value,
-        reading: Value,
-        unanswered: Value,
-        places: Value,
-    ) -> None:
-        """With neighbours that do not wait for ever the next step, or the end, comes soon."""
+    def _progress(self, m: Module, block: Walker, reading: Value, unanswered: Value, moves: Value) -> None:
+        """While it walks a context steps, or has a store answered, at least every PROGRESS cycles.
+
+        Neighbours wait for at most SLOW cycles: a request is taken, and memory answers something of what it
+        has, a read before the stores.
+        """
+        request, response = block.memory.request, block.memory.response
+        stores_there = unanswered > (request.valid & request.payload.write)
+        read_there = reading & ~(request.valid & ~request.payload.write)
+        for name, waits, goes in (
+            ("request", request.valid, self.request_ready),
+            ("verdict", block.verdict.valid, self.verdict_ready),
+            ("answer", read_there | stores_there, self.answers & response.ready),
+        ):
+            waited = Signal(range(SLOW + 1), name=f"{name}_waited")
+            m.d.sync += waited.eq(Mux(waits & ~goes & (waited != SLOW), waited + 1, 0))
+            m.d.comb += Assume(~(waits & (waited == SLOW)) | (self.answers if name == "answer" else goes))
+        m.d.comb += Assume(~self.answers | ~read_there | ~self.answer.write)
+        since = Signal(range(PROGRESS + 2))
+        m.d.sync += since.eq(Mux(moves | block.idle, 0, since + (since <= PROGRESS)))
+        m.d.comb += Assert(since <= PROGRESS)
+        if self._false == "progress":
+            m.d.comb += Assert(since < SLOW + 2)
 
 
 PROOFS = [
@@ -229,6 +240,13 @@ PROOFS = [
         build=lambda false: WalkProperty(prompt=False, false="budget" if false else ""),
         depth=2,
         cover_depth=14,
+        quick=False,
+    ),
+    Proof(
+        name="progress of a walk",
+        build=lambda false: WalkProperty(prompt=True, false="progress" if false else ""),
+        depth=PROGRESS + 2,
+        cover_depth=16,
         quick=False,
     ),
 ]
