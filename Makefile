@@ -1,7 +1,8 @@
 # make demo   replays the project's own traces near and far and prints the comparison
 # make test   lint, types and every test: what CI runs
 # make bench  the figures that the design and the memory must reach, as tables and in build/bench.md
-# make soak   millions of cycles of random traffic through the memory, each promise checked; SEED=N repeats one
+# make soak   millions of cycles of random traffic through the memory and two million hostile walks, each promise
+#             checked; SEED=N repeats one
 # make formal every proof, one line each (minutes); make test runs a selection of them
 # make mutants  breaks the RTL on purpose, one way at a time, and writes what caught each (minutes)
 # make lint   format, lint and types only
@@ -41,6 +42,7 @@ bench: $(INSTALLED)
 
 soak: $(INSTALLED)
 	@$(BIN)/python -P -m tests.hdl.memory.soak $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -P -m tests.e2e.hostile $(if $(SEED),--seed $(SEED))
 
 test: lint
 	@# Plugins are named, not found: pytest would rewrite the sources of those it finds, and Python 3.11 can fail

@@ -12,6 +12,7 @@ from hdl.config import CONFIGS
 
 from .bench_cli import app as bench_app
 from .errors import InputError
+from .program_cli import assemble, disassemble
 from .trace_cli import app as trace_app
 
 __all__ = ["app"]
@@ -26,6 +27,8 @@ app = typer.Typer(
 )
 app.add_typer(trace_app, name="trace", help="Import, describe and check traces.")
 app.add_typer(bench_app, name="bench", help="Measure figures, each beside its target.")
+app.command()(assemble)
+app.command()(disassemble)
 
 Memory = Annotated[str, typer.Option(help="Memory preset: a name, or a file FILE.toml.")]
 Far = Annotated[str, typer.Option(help="Far path: a published latency of data/off_chip_paths.csv.")]

@@ -162,10 +162,21 @@ class Program:
                 raise source.error(f"label {name!r} is never used")
         sources = [line.source for line in self._lines]
         for index in unreachable(instructions, self.entries.values()):
-            raise sources[index].error("no path from an entry reaches this instruction")
+            raise sources[index].error(
+                f"{self._place(index)}: no path from an entry reaches this instruction"
+            )
         for index in endless(instructions):
-            raise sources[index].error("no path from this instruction reaches a done")
+            raise sources[index].error(f"{self._place(index)}: no path from this instruction reaches a done")
         return instructions, sources
+
+    def _place(self, index: int) -> str:
+        """An instruction for people: its program and how far it is behind which label."""
+        before = [(at, name) for name, (at, _) in self._labels.items() if at <= index]
+        at, name = max(before, default=(0, ""))
+        label = (
+            f"label {name!r}" + (f" + {index - at}" if index > at else "") if name else f"instruction {index}"
+        )
+        return f"program {self.name!r}, {label}"
 
     def _resolve(self, line: _Line, clause: ExitClause, index: int, used: set[str]) -> Exit:
         if clause.exit.kind == ExitKind.DONE:
@@ -199,6 +210,18 @@ class Image:
         """The instructions as 128-bit words."""
         return [instruction.encode() for instruction in self.instructions]
 
+    def program(self, name: str) -> tuple[list[Instruction], dict[int, str]]:
+        """The instructions of one of the programs, counted from its first, and their labels by number.
+
+        Raises KeyError for a program that is not in the image.
+        """
+        own = [item for item in self.listed if item.program == name]
+        if not own:
+            raise KeyError(name)
+        base = own[0].index
+        labels = {index - base: label for index, label in own[0].labels.items()}
+        return [_moved(item.instruction, -base) for item in own], labels
+
     def listing(self) -> str:
         """The programs as text: one line an instruction, with its number, source line and 128-bit word."""
         return listing(self.listed, self.hop_costs)
@@ -229,18 +252,19 @@ def link(programs: Sequence[Program]) -> Image:
             entries[name] = base + index
         labels = {base + index: name for name, (index, _) in program._labels.items()}
         for index, (instruction, source) in enumerate(zip(assembled, sources, strict=True), base):
-            moved = replace(
-                instruction,
-                taken=_moved(instruction.taken, base),
-                not_taken=_moved(instruction.not_taken, base),
-            )
+            moved = _moved(instruction, base)
             instructions.append(moved)
             listed.append(Listed(program.name, index, moved, labels, str(source)))
     return Image(instructions=tuple(instructions), entries=entries, hop_costs=costs, listed=tuple(listed))
 
 
-def _moved(leave: Exit, base: int) -> Exit:
-    return leave if leave.kind == ExitKind.DONE else replace(leave, target=leave.target + base)
+def _moved(instruction: Instruction, by: int) -> Instruction:
+    """The instruction for a program that begins `by` words later."""
+    taken, not_taken = (
+        leave if leave.kind == ExitKind.DONE else replace(leave, target=leave.target + by)
+        for leave in (instruction.taken, instruction.not_taken)
+    )
+    return replace(instruction, taken=taken, not_taken=not_taken)
 
 
 def _split(

@@ -116,11 +116,13 @@ class Accelerator:
         writable: bool,
         budget: int = (1 << 24) - 1,
         channel: int = 0,
+        tenant: int = 0,
     ) -> None:
         """Sets what walks in `context` may do, in the far walker and in the near walker of `channel`.
 
         Their window is the atoms base <= address < limit, `writable` permits stores, and a walk ends after
-        `budget` steps.
+        `budget` steps. While contexts of both tenants (0 and 1) walk, each tenant gets its share of the
+        walker and the memory.
         """
         if not 0 <= context < self.contexts:
             raise ValueError(f"context is {context}: expected 0 to {self.contexts - 1}")
@@ -128,10 +130,12 @@ class Accelerator:
             raise ValueError(f"channel is {channel}: expected 0 to {self.channels - 1}")
         if not 0 <= budget < 1 << 24:
             raise ValueError(f"budget is {budget}: expected 24 bits")
+        if tenant not in (0, 1):
+            raise ValueError(f"tenant is {tenant}: expected 0 or 1")
         self.write_register("CONTEXT_INDEX", context | channel << CONTEXT_WIDTH)
         self.write_register("CONTEXT_BASE", base)
         self.write_register("CONTEXT_LIMIT", limit)
-        self.write_register("CONTEXT_WRITE", int(writable))
+        self.write_register("CONTEXT_WRITE", int(writable) | tenant << 1)
         self.write_register("CONTEXT_BUDGET", budget)
 
     def set_link(self, *, latency_up: int, latency_down: int, bytes_per_cycle: int = 0) -> None:

@@ -127,6 +127,7 @@ class HostPort(wiring.Component):
         context_base = Signal(32)
         context_limit = Signal(32)
         context_writable = Signal()
+        context_tenant = Signal()
         memory_page = Signal(_PAGE_BITS)
 
         values = {
@@ -158,7 +159,7 @@ class HostPort(wiring.Component):
             "CONTEXT_INDEX": context_index,
             "CONTEXT_BASE": context_base,
             "CONTEXT_LIMIT": context_limit,
-            "CONTEXT_WRITE": context_writable,
+            "CONTEXT_WRITE": Cat(context_writable, context_tenant),
             "MEMORY_PAGE": memory_page,
             "COUNTED_CHANNELS": settings.counted_channels,
         } | {name: getattr(self, name.lower()) for name in self._COUNTS}
@@ -223,7 +224,7 @@ class HostPort(wiring.Component):
             ("CONTEXT_INDEX", context_index),
             ("CONTEXT_BASE", context_base),
             ("CONTEXT_LIMIT", context_limit),
-            ("CONTEXT_WRITE", context_writable),
+            ("CONTEXT_WRITE", Cat(context_writable, context_tenant)),
             ("MEMORY_PAGE", memory_page),
             ("COUNTED_CHANNELS", settings.counted_channels),
         ):
@@ -252,6 +253,7 @@ class HostPort(wiring.Component):
             settings.context_write.base.eq(context_base),
             settings.context_write.limit.eq(context_limit),
             settings.context_write.writable.eq(context_writable),
+            settings.context_write.tenant.eq(context_tenant),
             settings.context_write.budget.eq(data),
         ]
         with m.If(written("INTERRUPT_PENDING") & data[0]):

@@ -355,6 +355,8 @@ class ContextWrite(wiring.Signature):
         The window: records at base <= address < limit.
     writable : Out(1)
         The context may store.
+    tenant : Out(1)
+        Whose walks run in it; the walker gives two tenants a fair share each, see `FairShare`.
     budget : Out(24)
         Steps that a walk may take.
     """
@@ -367,6 +369,7 @@ class ContextWrite(wiring.Signature):
                 "base": Out(ADDRESS_WIDTH),
                 "limit": Out(ADDRESS_WIDTH),
                 "writable": Out(1),
+                "tenant": Out(1),
                 "budget": Out(24),
             }
         )

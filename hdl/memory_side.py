@@ -102,7 +102,7 @@ class MemorySide(wiring.Component):
             connect(m, flipped(self.program_write), channel.program_write)
             m.d.comb += [
                 getattr(channel.context_write, name).eq(getattr(self.context_write, name))
-                for name in ("index", "base", "limit", "writable", "budget")
+                for name in ("index", "base", "limit", "writable", "tenant", "budget")
             ]
             m.d.comb += [
                 channel.context_write.enable.eq(self.context_write.enable & (self.context_channel == number)),

@@ -33,7 +33,7 @@ MEMORY_WINDOW_BYTES = 0x40000
 #: "CLEW" in ASCII, first letter in the highest byte.
 ID_VALUE = 0x434C4557
 #: Interface version: major 16, minor 16.
-VERSION_VALUE = 0x00020000
+VERSION_VALUE = 0x00020001
 
 
 class CommandOp:
@@ -135,7 +135,7 @@ REGISTERS: tuple[Register, ...] = _registers(
     ),
     ("CONTEXT_BASE", "rw", "First atom of the context's window.", 0),
     ("CONTEXT_LIMIT", "rw", "First atom beyond the context's window.", 0),
-    ("CONTEXT_WRITE", "rw", "Bit 0: the context may store.", 0),
+    ("CONTEXT_WRITE", "rw", "Bit 0: the context may store. Bit 1: its tenant, 0 or 1.", 0),
     ("CONTEXT_BUDGET", "wo", "Step budget, 24 bits; writes base, limit, permission and budget.", 0),
     ("MEMORY_PAGE", "rw", "Number of the 256 KiB page that the memory window shows.", 0),
     ("RESET_COUNTERS", "wo", "Write 1: zero CYCLES and the counters below.", 0),

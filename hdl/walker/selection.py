@@ -4,8 +4,8 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..round_robin import RoundRobin
 from .contexts import context_bits
+from .tenant_robin import TenantRobin
 
 __all__ = ["PATIENCE", "Selection"]
 
@@ -14,7 +14,8 @@ PATIENCE = 15
 
 
 class Selection(wiring.Component):
-    """A record that arrives goes first, then contexts that continue without a load, round robin.
+    """A record that arrives goes first, then contexts that continue without a load: those of two tenants in
+    turn, and those of one round robin.
 
     Nobody waits for ever: after PATIENCE cycles an executable context holds an arriving record back for
     one selection, and a launch, which needs a commit slot that nobody uses, holds everything back.
@@ -29,6 +30,8 @@ class Selection(wiring.Component):
         No record can be written in this cycle. Nothing else is selected before a record that this holds.
     runnable : In(contexts)
         Contexts that could execute.
+    second : In(contexts)
+        Contexts of tenant 1.
     launch_waits : In(1)
         A launch could be taken if the commit slot were unused.
     restart : In(1)
@@ -53,6 +56,7 @@ class Selection(wiring.Component):
                 "record_context": In(bits),
                 "hold": In(1),
                 "runnable": In(contexts),
+                "second": In(contexts),
                 "launch_waits": In(1),
                 "restart": In(1),
                 "ready": Out(1),
@@ -66,11 +70,12 @@ class Selection(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.arbiter = arbiter = RoundRobin(self._contexts)
+        m.submodules.arbiter = arbiter = TenantRobin(self._contexts)
         runnable_urgent = self._patience(m, "runnable_waited", arbiter.any & ~self.picked)
         launch_urgent = self._patience(m, "launch_waited", self.launch_waits)
         m.d.comb += [
             arbiter.requests.eq(self.runnable),
+            arbiter.second.eq(self.second),
             arbiter.restart.eq(self.restart),
             arbiter.used.eq(self.picked),
             self.ready.eq(~(runnable_urgent | launch_urgent | self.hold)),

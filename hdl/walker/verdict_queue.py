@@ -4,8 +4,8 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..round_robin import RoundRobin
 from .contexts import context_bits
+from .tenant_robin import TenantRobin
 
 __all__ = ["VerdictQueue"]
 
@@ -14,7 +14,7 @@ class VerdictQueue(wiring.Component):
     """Contexts with a verdict to put out, as bits; the verdict itself stays in the context's state.
 
     A verdict that nothing holds back is valid in the next cycle. One that ends a walk waits for the answers
-    to its stores; several wait round robin.
+    to its stores; several wait round robin, those of two tenants in turn.
 
     Members
     -------
@@ -22,6 +22,8 @@ class VerdictQueue(wiring.Component):
         A context that from now on has an end, or a yielded value, to put out.
     outstanding : In(contexts)
         Contexts with unanswered stores.
+    second : In(contexts)
+        Contexts of tenant 1.
     restart : In(1)
         The round robin begins anew.
     now : Out(32)
@@ -39,6 +41,7 @@ class VerdictQueue(wiring.Component):
                 "ends": In(1),
                 "yields": In(1),
                 "outstanding": In(contexts),
+                "second": In(contexts),
                 "restart": In(1),
                 "now": Out(32),
                 "valid": Out(1),
@@ -50,7 +53,7 @@ class VerdictQueue(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.arbiter = arbiter = RoundRobin(self._contexts)
+        m.submodules.arbiter = arbiter = TenantRobin(self._contexts)
         ending = Signal(self._contexts)
         yielding = Signal(self._contexts)
         room = Signal()
@@ -59,6 +62,7 @@ class VerdictQueue(wiring.Component):
         put_out = Signal(self._contexts)
         m.d.comb += [
             room.eq(~self.valid | self.ready),
+            arbiter.second.eq(self.second),
             arbiter.requests.eq((ending & ~self.outstanding) | yielding),
             arbiter.restart.eq(self.restart),
             arbiter.used.eq(room),

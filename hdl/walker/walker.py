@@ -24,13 +24,14 @@ from ..layouts import (
     Walk,
     WalkStatus,
 )
-from ..round_robin import RoundRobin
 from .commit import Commit
 from .contexts import Contexts, Deferred, context_bits
 from .datapath import Datapath
+from .fair_share import FairShare
 from .isa import INSTRUCTION_WIDTH, ExitKind
 from .selection import Selection
 from .stores import StoreTracker
+from .tenant_robin import TenantRobin
 from .verdict_queue import VerdictQueue
 
 __all__ = ["Walker"]
@@ -57,6 +58,9 @@ class Walker(wiring.Component):
     that ends a walk is held until all stores are answered: it says that they are globally ordered. A
     store that was answered with POISONED or OUT_OF_RANGE turns DONE and NULL_POINTER, which are answers, into
     POISONED; MISMATCH is ignored.
+
+    **Tenants.** Contexts belong to one of two tenants. While both walk, `FairShare` says whose requests have
+    no priority in the memory and which reads wait, and whatever is served round robin serves them in turn.
 
     **Verdicts.** `cycles` counts from the launch's acceptance to the first cycle in which the verdict is
     valid. A context is `free` again, or goes on after a yield, when its verdict has been taken. A launch
@@ -112,9 +116,11 @@ class Walker(wiring.Component):
         m.submodules.datapath = datapath = Datapath(stages=stages)
         m.submodules.commit = commit = Commit()
         m.submodules.stores = stores = StoreTracker(count)
-        m.submodules.deferred = deferred = RoundRobin(count)
+        m.submodules.fair_share = fair_share = FairShare(count)
+        m.submodules.deferred = deferred = TenantRobin(count)
         m.submodules.verdicts = verdicts = VerdictQueue(count)
-        wiring.connect(m, wiring.flipped(self.context_write), contexts.configure)
+        for configured in (contexts.configure, fair_share.configure):
+            wiring.connect(m, wiring.flipped(self.context_write), configured)
         wiring.connect(m, datapath.step, commit.step)
         program_write, program_read = program.write_port(), program.read_port(domain="comb")
         m.d.comb += [
@@ -124,7 +130,7 @@ class Walker(wiring.Component):
             self.idle.eq(self.free.all()),
         ]
         for chooser in (selection, deferred, verdicts):
-            m.d.comb += chooser.restart.eq(self.idle)
+            m.d.comb += [chooser.restart.eq(self.idle), chooser.second.eq(fair_share.second)]
 
         # What a context waits for. In none of these, it is in the pipeline, waits for memory, or has a
         # verdict to put out.
@@ -140,7 +146,7 @@ class Walker(wiring.Component):
         selected = _Selected(bits, 0)
         state = contexts.select
         m.d.comb += [
-            deferred.requests.eq(pending & ~stores.full),
+            deferred.requests.eq(pending & ~(stores.full | fair_share.held)),
             popping.eq(room & deferred.any),
             deferred.used.eq(popping),
             advance.eq(~popping),
@@ -230,7 +236,12 @@ class Walker(wiring.Component):
             can_store.eq(room & ~stores.full.bit_select(here, 1)),
             unblocked.eq(acting & (~work.store | can_store)),
             send_store.eq(acting & work.store & can_store),
-            send_load.eq(acting & ~work.store & (work.after == ExitKind.LOAD) & room),
+            send_load.eq(acting & ~work.store & (work.after == ExitKind.LOAD) & room & ~fair_share.holds),
+            fair_share.busy.eq(~self.free),
+            fair_share.context.eq(here),
+            fair_share.issue.eq(send_load),
+            fair_share.answer_context.eq(selection.record_context),
+            fair_share.answer.eq(selection.taken),
             resumes.eq(unblocked & (work.after == ExitKind.GOTO)),
             verdicts.context.eq(here),
             verdicts.yields.eq(unblocked & (work.after == ExitKind.YIELD)),
@@ -248,7 +259,9 @@ class Walker(wiring.Component):
             stores.answer_failed.eq(_failed(response.status)),
             verdicts.outstanding.eq(stores.outstanding),
         ]
-        self._put_request(m, room, send_store, send_load, Mux(work.store, current, target), here, work)
+        self._put_request(
+            m, room, send_store, send_load, Mux(work.store, current, target), here, work, fair_share.priority
+        )
         last = self._put_verdict(m, contexts, stores, verdicts)
 
         m.d.sync += [
@@ -355,6 +368,7 @@ class Walker(wiring.Component):
         address: Value,
         context: Value,
         work: data.View,
+        priority: Value,
     ) -> None:
         """The register of the request output; `room` says that it can be loaded in this cycle."""
         # The whole payload is a register and not made from one in every cycle: that is what a simulation pays
@@ -375,7 +389,7 @@ class Walker(wiring.Component):
                 request.mask.eq(Mux(send_store, 0xF << (work.word << 2), 0)),
                 request.tag.source.eq(self._source),
                 request.tag.context.eq(context),
-                request.priority.eq(1),
+                request.priority.eq(priority),
             ]
 
     def _put_verdict(

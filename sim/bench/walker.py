@@ -164,6 +164,7 @@ class _Scoreboard:
             context: _Progress(results[walk], tag=walk * 257 & 0xFFFF) for context, walk in enumerate(order)
         }
         self.events: Counter[tuple[HopEvent, int]] = Counter()
+        self.tenants = set[int]()
 
     @property
     def running(self) -> int:
@@ -172,7 +173,8 @@ class _Scoreboard:
 
     def request(self, request: dict[str, int]) -> None:
         """Checks an accepted request: the next read or the next store of its context."""
-        assert request["tag.source"] == Source.NEAR_WALKER.value and request["priority"] == 1
+        assert request["tag.source"] == Source.NEAR_WALKER.value
+        assert request["priority"] or self.tenants == {0, 1}, "no priority, and nobody to give way to"
         progress = self.contexts[request["tag.context"]]
         if not request["write"]:
             assert len(progress.reads) < progress.result.hops, f"read {request}: expected none"
@@ -262,8 +264,11 @@ class _Bench:
         dut.rst.value = 0
         await RisingEdge(dut.clk)
 
-    async def configure(self, case: RandomCase, order: list[int]) -> None:
-        """Writes program memory and every context's configuration."""
+    async def configure(self, case: RandomCase, order: list[int], rng: random.Random) -> set[int]:
+        """Writes program memory and every context's configuration; the tenants of the contexts.
+
+        Contexts of other cases that walk no more keep theirs.
+        """
         dut = self.dut
         dut.program_write__enable.value = 1
         for index, instruction in enumerate(case.program):
@@ -272,8 +277,13 @@ class _Bench:
             await RisingEdge(dut.clk)
         dut.program_write__enable.value = 0
         dut.context_write__enable.value = 1
+        both = rng.random() < 0.5
+        tenants = set[int]()
         for context, walk in enumerate(order):
             launch = case.walks[walk]
+            tenant = rng.randrange(2) if both else 0
+            tenants.add(tenant)
+            dut.context_write__tenant.value = tenant
             dut.context_write__index.value = context
             dut.context_write__base.value = launch.window[0]
             dut.context_write__limit.value = launch.window[1]
@@ -281,6 +291,7 @@ class _Bench:
             dut.context_write__budget.value = launch.budget
             await RisingEdge(dut.clk)
         dut.context_write__enable.value = 0
+        return tenants
 
     async def run(self, case: RandomCase, rng: random.Random, *, watchdog: int = 100_000) -> None:
         """Runs the walks of a case, each in a context of its own, with stalls on every stream."""
@@ -289,7 +300,7 @@ class _Bench:
         results, memory_after = expected_results(case)
         board = _Scoreboard(results, order)
         memory = _Memory(case, rng)
-        await self.configure(case, order)
+        board.tenants = await self.configure(case, order, rng)
 
         launches = deque(rng.sample(range(len(order)), len(order)))
         launch_go, response_go, request_go, verdict_go = (_stalls(rng) for _ in range(4))

@@ -20,8 +20,8 @@ from firmware_py.assembler import (
     store,
     yield_value,
 )
+from firmware_py.disassembly import disassemble
 from firmware_py.flow import HopCost, endless, hop_cost, unreachable
-from firmware_py.listing import disassemble
 from firmware_py.operands import Test as OperandTest
 from firmware_py.operands import address, field, r0, r1, r2, r3, register
 from firmware_py.records import DEPTH, LIVE, PARENT, SCORE, SKIP, UNTRIED, BitField
@@ -219,8 +219,8 @@ def _missing_exit(p: Program) -> None:
         (_duplicate_label, "label 'x' is defined twice: first at "),
         (_unused_label, "label 'spare' is never used"),
         (_missing_exit, "missing exit"),
-        (_unreachable, "no path from an entry reaches this instruction"),
-        (_endless, "no path from this instruction reaches a done"),
+        (_unreachable, "program 'p', label 'p' \\+ 1: no path from an entry reaches this instruction"),
+        (_endless, "program 'p', label 'loop': no path from this instruction reaches a done"),
         (_longer_than_memory, "longer than the 64 instructions"),
         (lambda p: p.when(r0 == 1, r0.add(2)), "two different immediates, 1 and 2"),
         (lambda p: p.always(r0.add(1), r1.add(1)), "two updates"),

@@ -131,7 +131,7 @@ def test_knows_the_design_from_its_registers() -> None:
     ("name", "value", "message"),
     [
         ("ID", 0xFFFFFFFF, f"ID is 0xffffffff: expected {ID_VALUE:#010x}"),
-        ("VERSION", VERSION_VALUE + 0x10000, "interface version is 3.0: expected 2.x"),
+        ("VERSION", VERSION_VALUE + 0x10000, r"interface version is 3\.\d+: expected 2\.x"),
     ],
 )
 def test_refuses_what_is_not_a_clew(name: str, value: int, message: str) -> None:
@@ -167,7 +167,11 @@ def test_context_is_configured_as_a_whole() -> None:
     accelerator = Accelerator(transport)
     accelerator.configure_context(5, base=10, limit=200, writable=True, budget=99)
     accelerator.configure_context(6, base=0, limit=1, writable=False)
-    assert transport.windows == {5: (10, 200, 1, 99), 6: (0, 1, 0, (1 << 24) - 1)}
+    accelerator.configure_context(7, base=0, limit=1, writable=True, tenant=1)
+    whole = (1 << 24) - 1
+    assert transport.windows == {5: (10, 200, 1, 99), 6: (0, 1, 0, whole), 7: (0, 1, 3, whole)}
+    with pytest.raises(ValueError, match="tenant is 2: expected 0 or 1"):
+        accelerator.configure_context(7, base=0, limit=1, writable=False, tenant=2)
     with pytest.raises(ValueError, match="context is 16: expected 0 to 15"):
         accelerator.configure_context(16, base=0, limit=1, writable=False)
 

@@ -112,7 +112,7 @@ class Host:
                 w = settings.context_write
                 channel = ctx.get(settings.context_channel)
                 self.pulses.append(("context", channel, *(ctx.get(getattr(w, f)) for f in
-                                    ("index", "base", "limit", "writable"))))  # fmt: skip
+                                    ("index", "base", "limit", "writable", "tenant"))))  # fmt: skip
             if start:
                 self.pulses.append(("start",))
             if clear:
@@ -153,7 +153,7 @@ def test_constants_say_what_the_design_is():
 
 
 def test_every_register_resets_to_what_the_map_says_and_keeps_what_is_written():
-    widths = {"INTERRUPT_ENABLE": 1, "REFRESH": 2, "CONTEXT_WRITE": 1, "PROGRAM_INDEX": 6,
+    widths = {"INTERRUPT_ENABLE": 1, "REFRESH": 2, "CONTEXT_WRITE": 2, "PROGRAM_INDEX": 6,
               "CONTEXT_INDEX": 10, "MEMORY_PAGE": 19, "COUNTED_CHANNELS": 16, "INJECT_LANE": 4} | {
         name: 16 for name in ("COMMAND_BASE", "COMMAND_COUNT", "COMPLETION_BASE", "COMPLETION_SIZE",
                               "LINK_LATENCY_UP", "LINK_LATENCY_DOWN", "LINK_BYTES_PER_CYCLE")
@@ -208,11 +208,13 @@ def test_a_program_word_and_a_context_are_written_whole():
         for name, value in (("PROGRAM_INDEX", 9), ("PROGRAM_WORD0", 1), ("PROGRAM_WORD1", 2),
                             ("PROGRAM_WORD2", 3), ("PROGRAM_WORD3", 4), ("CONTEXT_INDEX", 5 | 3 << 6),
                             ("CONTEXT_BASE", 100), ("CONTEXT_LIMIT", 200), ("CONTEXT_WRITE", 1),
-                            ("CONTEXT_BUDGET", 77)):  # fmt: skip
+                            ("CONTEXT_BUDGET", 77), ("CONTEXT_WRITE", 2),
+                            ("CONTEXT_BUDGET", 78)):  # fmt: skip
             await host.write(offset(name), value)
         assert host.pulses == [
             ("program", 9, 4 << 96 | 3 << 64 | 2 << 32 | 1),
-            ("context", 3, 5, 100, 200, 1),
+            ("context", 3, 5, 100, 200, 1, 0),
+            ("context", 3, 5, 100, 200, 0, 1),
         ]
 
     Host(body)

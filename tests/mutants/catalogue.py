@@ -8,6 +8,7 @@ from .ecc_mutants import ECC_MUTANTS
 from .port_mutants import PORT_MUTANTS
 from .refresh_mutants import REFRESH_MUTANTS
 from .timing_mutants import TIMING_MUTANTS
+from .walker_mutants import WALKER_MUTANTS
 
 __all__ = ["MUTANTS", "SELECTION"]
 
@@ -19,6 +20,7 @@ MUTANTS = (
     *REFRESH_MUTANTS,
     *ECC_MUTANTS,
     *DESIGN_MUTANTS,
+    *WALKER_MUTANTS,
 )
 
 

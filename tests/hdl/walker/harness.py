@@ -34,6 +34,7 @@ class Request:
     expected: int
     data: int
     mask: int
+    priority: bool
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,8 @@ class Harness:
     program: Sequence[Instruction] = ()
     windows: dict[int, tuple[int, int, bool, int]] = field(default_factory=dict)
     """By context: base, limit, writable, budget. Default: everything, read only, 1,000 steps."""
+    tenants: dict[int, int] = field(default_factory=dict)
+    """By context. Default: 0."""
     launches: list[dict[str, Any]] = field(default_factory=list)
     """Offered in this order: context, address, entry, registers, tag, and optionally the cycle `at`."""
 
@@ -174,6 +177,7 @@ class Harness:
         ctx.set(port.base, base)
         ctx.set(port.limit, limit)
         ctx.set(port.writable, writable)
+        ctx.set(port.tenant, self.tenants.get(context, 0))
         ctx.set(port.budget, budget)
 
     async def _loop(self, ctx: Any, dut: Walker, wanted: int) -> None:
@@ -270,7 +274,8 @@ class Harness:
         return best
 
     def _take(self, payload: Any, first: int, cycle: int) -> Request:
-        assert payload.tag.source == Source.FAR_WALKER and payload.priority == 1
+        assert payload.tag.source == Source.FAR_WALKER
+        assert payload.priority == 1 or len({self.tenants.get(n, 0) for n in range(self.contexts)}) == 2
         return Request(
             first=first,
             cycle=cycle,
@@ -281,6 +286,7 @@ class Harness:
             expected=payload.expected,
             data=payload.data,
             mask=payload.mask,
+            priority=bool(payload.priority),
         )
 
     def _access(self, request: Request, cycle: int, order: int) -> _Waiting:

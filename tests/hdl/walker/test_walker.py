@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hdl.layouts import HopEvent, MemoryStatus, VerdictKind, WalkStatus
+from hdl.walker.fair_share import READS_LIMIT
 from hdl.walker.isa import AKind, BKind, Exit, ExitKind, Instruction, Op, PointerKind, Update, UpdateKind
 from hdl.walker.selection import PATIENCE
 from hdl.walker.stores import STORES_LIMIT
@@ -697,6 +698,74 @@ def test_nobody_starves_under_a_record_in_every_cycle(stages: int) -> None:
     assert all(at - since <= PATIENCE + 2 * stages for at, since in zip(accepted, offered, strict=False))
     busy = [answer.cycle for answer in harness.answers if 200 <= answer.cycle < 600]
     assert len(busy) > 330, "the selection was kept busy"
+
+
+@STAGES
+def test_instructions_of_two_tenants_take_turns(stages: int) -> None:
+    """A walk of several instructions a record beside 15 that only jump, of its own tenant or of the other."""
+
+    def cycles(tenant: int) -> int:
+        program = [Instruction(taken=Exit(target=0))] + [
+            Instruction(taken=Exit(target=n)) for n in range(2, 10)
+        ]
+        harness = Harness(
+            contexts=16,
+            stages=stages,
+            program=[*program, DONE],
+            windows=dict.fromkeys(range(15), (0, 99, False, 60)),
+            tenants=dict.fromkeys(range(15), tenant),
+        )
+        for context in range(15):
+            harness.launch(context, context + 1)
+        harness.launch(15, 50, entry=1, at=60, tag=1)
+        return next(verdict.cycles for verdict in harness.run() if verdict.tag)
+
+    assert cycles(tenant=0) > 8 * 15
+    assert cycles(tenant=1) <= 9 * (1 + max(2, stages)) + 10
+    # Within one tenant everybody has a turn, whoever the other one is.
+    spin = Instruction(taken=Exit(target=0))
+    harness = Harness(
+        contexts=8,
+        stages=stages,
+        program=[spin],
+        windows=dict.fromkeys(range(8), (0, 99, False, 40)),
+        tenants=dict.fromkeys(range(3, 8), 1),
+    )
+    for context in range(8):
+        harness.launch(context, context + 1)
+    ends = {verdict.context: verdict.first for verdict in harness.run()}
+    for mine in (range(3), range(3, 8)):
+        assert max(ends[n] for n in mine) - min(ends[n] for n in mine) < 8 * 8, ends
+
+
+@STAGES
+def test_reads_of_two_tenants(stages: int) -> None:
+    """One walk beside 47 of another tenant: it has priority, they have none, and few are under way."""
+    harness = Harness(
+        contexts=48,
+        stages=stages,
+        program=[CHASE],
+        memory={n: [n] + [0] * 7 for n in range(1, 50)},
+        windows={n: (0, 99, False, 20) for n in range(48)},
+        tenants=dict.fromkeys(range(1, 48), 1),
+        latency=lambda address: 60 if address == 1 else 120,
+        watchdog=6000,
+    )
+    for context in range(48):
+        harness.launch(context, context + 1)
+    harness.run()
+    last = max(request.cycle for request in harness.requests if request.context == 0)
+    contested = [r for r in harness.requests if harness.accepted[1][0] + 40 < r.first <= last]
+    assert all(r.priority for r in contested if r.context == 0)
+    assert not any(r.priority for r in contested if r.context)
+    for request in contested:
+        under_way = [r for r in harness.requests if r.context and r.first <= request.first]
+        answered = [a for a in harness.answers if a.context and a.cycle < request.first]
+        assert len(under_way) - len(answered) <= READS_LIMIT
+    assert any(request.context for request in contested)
+    # Alone, a tenant has all of it.
+    alone = [r for r in harness.requests if r.first > last + 200]
+    assert alone and all(r.priority for r in alone)
 
 
 @STAGES

@@ -1,0 +1,181 @@
+"""The datapath does what the instruction set says, for any word, record, registers and address."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import Assert, Assume, Const, Cover, Module, Mux, Signal, Value
+from amaranth.lib.wiring import In
+
+from hdl.walker.datapath import Datapath, Step, WordsLayout
+from hdl.walker.isa import INSTRUCTION_WIDTH
+from tests.formal.harness import Internals, Proof, Property, quick
+from tests.formal.instruction_spec import Meaning, meaning
+
+#: Kinds of exits.
+LOAD, YIELD, DONE = 1, 2, 3
+
+
+_INPUTS = {
+    "instruction": In(INSTRUCTION_WIDTH),
+    "record": In(WordsLayout),
+    "registers": In(WordsLayout),
+    "address": In(32),
+}
+
+
+def _words(value: Value) -> list[Value]:
+    return [value[32 * n : 32 * (n + 1)] for n in range(8)]
+
+
+class InstructionProperty(Property):
+    """The datapath of one stage, which is a function of its inputs, beside the specification.
+
+    It is proved in `parts`, each of which may assume those before it: a solver does not see by itself that
+    two sums are equal because their operands are.
+    """
+
+    PARTS = ("operands", "test and update", "pointer", "outcome")
+
+    def __init__(self, *, part: str, false: bool) -> None:
+        self._part = part
+        super().__init__(_INPUTS, false=false)
+
+    def contents(self, m: Module) -> None:
+        block = Datapath(stages=1)
+        inner = Internals(block)
+        m.submodules.block = inner.fragment
+        record, registers = Value.cast(self.record), Value.cast(self.registers)
+        m.d.comb += [
+            block.advance.eq(1),
+            Value.cast(block.instruction).eq(self.instruction),
+            Value.cast(block.record).eq(record),
+            Value.cast(block.registers).eq(registers),
+            block.address.eq(self.address),
+        ]
+        says = meaning(m, self.instruction, _words(record), _words(registers), self.address)
+        step = block.step
+        kind = Value.cast(step.exit_kind)
+        points = (kind == LOAD) | (kind == YIELD)
+        updated = [
+            Mux(step.update & (step.update_register == n), step.update_value, word)
+            for n, word in enumerate(_words(registers))
+        ]
+        parts: dict[str, list[Value]] = {
+            "operands": [
+                (inner["fetched_a"] == says.a) & (inner["fetched_b"] == says.b),
+                (inner["fetched_update_old"] == says.old) & (inner["fetched_update_source"] == says.source),
+            ],
+            "test and update": [
+                step.taken == says.taken,
+                step.update == says.updates,
+                ~says.updates | (step.update_value == says.new),
+                ~says.updates | (step.update_register == says.register),
+            ],
+            "pointer": [
+                kind == says.exit_kind,
+                ~points | (inner["operand"] == says.pointer),
+                ~says.stores | (step.store_value == says.stored),
+            ],
+            "outcome": [
+                *(now == then for now, then in zip(updated, says.registers, strict=True)),
+                step.store == says.stores,
+                ~step.store | (step.store_conditional == says.conditional),
+                ~step.store | (step.store_word == says.word),
+                ~step.store | (step.store_expected == says.expected),
+                ~step.store | step.may_store,
+                (kind == DONE) | (step.exit_target == says.target),
+                ~points | (step.exit_value == says.value),
+                (kind != DONE) | (step.exit_code == says.code),
+            ],
+        }
+        for part in self.PARTS[: self.PARTS.index(self._part)]:
+            m.d.comb += [Assume(holds) for holds in parts[part]]
+        m.d.comb += [Assert(holds) for holds in parts[self._part]]
+        if self.false:
+            m.d.comb += Assert(self._false(says))
+        forwarded = says.updates & says.stores & (says.register == self.instruction[72:75])
+        m.d.comb += [
+            Cover(forwarded & (kind == LOAD) & (says.stored != 0)),
+            Cover(~says.taken & (kind == YIELD) & (says.value == 0xFFFFFFFF)),
+            Cover(says.taken & (kind == DONE) & (says.code == 0xA5)),
+            Cover(says.stores & says.conditional),
+        ]
+
+    def _false(self, says: Meaning) -> Value:
+        """What is not so: a slip in the specification, for each part one."""
+        word = self.instruction
+        return {
+            # The sign of a field is ignored.
+            "operands": ~((word[32:35] != 0) & (word[35:37] == 0) & word[50] & says.a[31])
+            | (word[45:50] == 31),
+            # A sum of a register and itself is never odd, nor is any other update.
+            "test and update": ~says.updates | ~says.new[0],
+            # An exit sees the registers as they were before the update.
+            "pointer": ~(says.updates & (word[83:85] == 1) & (word[85:88] == says.register))
+            | (says.pointer == says.old),
+            # An offset is not negative.
+            "outcome": (says.exit_kind != LOAD) | (says.value >= says.pointer),
+        }[self._part]
+
+
+class StagesProperty(Property):
+    """A datapath of several stages that move on in every cycle, beside one of one stage that gets what went in
+    `stages` - 1 cycles ago. That the stages keep what they hold is a test of the datapath."""
+
+    def __init__(self, *, stages: int, false: bool) -> None:
+        self._stages = stages
+        super().__init__(_INPUTS, false=false)
+
+    def contents(self, m: Module) -> None:
+        m.submodules.block = block = Datapath(stages=self._stages)
+        m.submodules.single = single = Datapath(stages=1)
+        inputs = {name: Value.cast(getattr(self, name)) for name in _INPUTS}
+        m.d.comb += block.advance.eq(1)
+        m.d.comb += [Value.cast(getattr(block, name)).eq(value) for name, value in inputs.items()]
+        valid: Value = Const(1, 1)
+        for stage in range(1, self._stages):
+            later = {name: Signal(len(value), name=f"{name}_{stage}") for name, value in inputs.items()}
+            filled = Signal(name=f"filled_{stage}")
+            m.d.sync += [filled.eq(valid), *(later[name].eq(inputs[name]) for name in inputs)]
+            inputs, valid = later, filled
+        m.d.comb += [Value.cast(getattr(single, name)).eq(value) for name, value in inputs.items()]
+        for name in Step().members:
+            now, then = (Value.cast(getattr(each.step, name)) for each in (block, single))
+            m.d.comb += Assert(~valid | (now == then))
+        if self.false:
+            m.d.comb += Assert(~valid | (block.step.exit_value == Value.cast(self.address)))
+        m.d.comb += Cover(valid & block.step.store)
+
+
+PROOFS = [
+    *(
+        Proof(
+            name=f"instruction, {part}",
+            build=lambda false, part=part: InstructionProperty(part=part, false=false),
+            # A function of the inputs of one cycle, all of them free: one cycle is all.
+            mode="bmc",
+            depth=1,
+            cover_depth=1,
+        )
+        for part in InstructionProperty.PARTS
+    ),
+    *(
+        Proof(
+            name=f"instruction in {stages} stages",
+            build=lambda false, stages=stages: StagesProperty(stages=stages, false=false),
+            # What comes out in one cycle went in `stages` - 1 cycles ago, whatever was in the registers.
+            mode="bmc",
+            depth=stages,
+            cover_depth=stages,
+            quick=False,
+        )
+        for stages in (2, 3)
+    ),
+]
+
+
+@pytest.mark.parametrize("proof", quick(PROOFS), ids=lambda proof: proof.name)
+def test_proof(proof: Proof, tmp_path: Path) -> None:
+    proof.check(tmp_path)

@@ -1,0 +1,108 @@
+"""Mutants of the walker: windows, permissions, budgets, whose registers are whose, and what a tenant may."""
+
+from __future__ import annotations
+
+from .mutant import Mutant, Replace
+
+__all__ = ["WALKER_MUTANTS"]
+
+_COMMIT = "hdl/walker/commit.py"
+_CONTEXTS = "hdl/walker/contexts.py"
+_DATAPATH = "hdl/walker/datapath.py"
+_WALKER = "hdl/walker/walker.py"
+_PROOF = ("tests/formal/test_walk.py",)
+_HOSTILE = ("tests/e2e/test_isolation.py::test_hostile_walks_keep_to_their_windows_permissions_and_budgets",)
+
+WALKER_MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        name="window begins early",
+        defect="a walk may read the atom before its window",
+        edits=(Replace(_COMMIT, "(self.target >= self.base)", "(self.target + 1 >= self.base)"),),
+        tests=_PROOF,
+    ),
+    Mutant(
+        name="window ends late",
+        defect="a walk may read the atom behind its window",
+        edits=(Replace(_COMMIT, "(self.target < self.limit)", "(self.target <= self.limit)"),),
+        tests=_PROOF,
+    ),
+    Mutant(
+        name="window ends late, beside others",
+        defect="the same, as hostile walks in the whole design find it",
+        edits=(Replace(_COMMIT, "(self.target < self.limit)", "(self.target <= self.limit)"),),
+        tests=_HOSTILE,
+    ),
+    Mutant(
+        name="write permission ignored",
+        defect="a context that may only read stores",
+        edits=(
+            Replace(
+                _COMMIT,
+                "self.steps & step.store & self.writable & store_within",
+                "self.steps & step.store & store_within",
+            ),
+        ),
+        tests=_PROOF,
+    ),
+    Mutant(
+        name="budget not counted",
+        defect="a walk never runs out of steps",
+        edits=(Replace(_WALKER, "view.budget, view.remaining - 1)", "view.budget, view.remaining)"),),
+        tests=_PROOF,
+    ),
+    Mutant(
+        name="budget of the walk before",
+        defect="a launch goes on with what the last walk has left",
+        edits=(Replace(_WALKER, "Mux(launching, view.budget, view.remaining - 1)", "view.remaining - 1"),),
+        tests=_PROOF,
+    ),
+    Mutant(
+        name="registers of two contexts mixed",
+        defect="an update is written to the registers of the neighbour",
+        edits=(
+            Replace(
+                _CONTEXTS,
+                "port = registers.write_port(granularity=32)\n        m.d.comb += [\n"
+                '            port.addr.eq(contexts["commit"]),',
+                "port = registers.write_port(granularity=32)\n        m.d.comb += [\n"
+                '            port.addr.eq(contexts["commit"] ^ self.write_registers.lanes[7]),',
+            ),
+        ),
+        tests=_HOSTILE,
+    ),
+    Mutant(
+        name="store before the update",
+        defect="a store takes the register as it was before the update",
+        edits=(Replace(_DATAPATH, "tested.update & (tested.update_register == tested.store_register)", "0"),),
+        tests=("tests/formal/test_datapath.py",),
+    ),
+    Mutant(
+        name="offset without sign",
+        defect="the offset of a load is never negative",
+        edits=(Replace(_DATAPATH, "tested.exit_offset[-1].replicate(20)", "Const(0, 20)"),)
+        + (
+            Replace(
+                _DATAPATH,
+                "from amaranth.hdl import Cat, Module",
+                "from amaranth.hdl import Cat, Const, Module",
+            ),
+        ),
+        tests=("tests/formal/test_datapath.py",),
+    ),
+    Mutant(
+        name="tenants do not take turns",
+        defect="a tenant whose contexts only jump keeps the other one out",
+        edits=(
+            Replace(
+                "hdl/walker/tenant_robin.py", "other.any & (turn | ~first.any)", "other.any & ~first.any"
+            ),
+        ),
+        tests=("tests/hdl/walker/test_tenant_robin.py",),
+    ),
+    Mutant(
+        name="every tenant first",
+        defect="requests of a tenant of many walks have priority too",
+        edits=(Replace("hdl/walker/fair_share.py", "~contested | (mine == 0) | (mine < others)", "1"),),
+        tests=("tests/hdl/walker/test_fair_share.py",),
+    ),
+)
