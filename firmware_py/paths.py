@@ -16,6 +16,7 @@ from importlib import resources
 from typing import Literal, cast, get_args
 
 from hdl.config import DesignConfig
+from hdl.fabric.cache import Cache
 from hdl.fabric.link import Link
 from hdl.memory.timing import TimingPreset
 
@@ -167,12 +168,16 @@ def controller_cycles(config: DesignConfig) -> int:
 
 
 def loop_floor(config: DesignConfig, row_state: RowState) -> int:
-    """Cycles of the isolated far loop with a link of latency 0: device, controller, walker and link."""
+    """Cycles of the isolated far loop with a link of latency 0: device, controller, walker and link.
+
+    With a cache its lookup too: the published time of a read from memory is that of one that missed.
+    """
     return (
         device_cycles(config.memory.timing, row_state)
         + controller_cycles(config)
         + config.walker.execute_stages
         + LINK_CYCLES
+        + (Cache.miss_cycles if config.cache.built else 0)
     )
 
 
