@@ -1,4 +1,4 @@
-"""The command line's part on figures: `clew bench design`, `memory` and `all`."""
+"""The command line's part on figures: `clew bench design`, `memory`, `walker` and `all`."""
 
 from __future__ import annotations
 
@@ -63,6 +63,35 @@ def memory(
         raise typer.Exit(1)
 
 
+@app.command()
+def walker(
+    files: Annotated[list[Path] | None, typer.Argument(help="Trace files to measure walks on.")] = None,
+    topics: Annotated[
+        list[str] | None, typer.Option("--topic", help="What to measure; else every topic.")
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Measure what the walkers reach on hbm2_2000, beside bounds. Exit status 1: a target was missed."""
+    from .bench.measures import missed, print_measures
+    from .bench.walker import MEMORY, require_topics, walker_document, walker_measures
+    from .progress import Reporter
+    from .report.document import require_output, write_document
+    from .report.table import console
+
+    chosen = require_topics(topics or [])
+    if json is not None:
+        require_output(json, inputs=files or [])
+    with Reporter() as reporter:
+        measured = walker_measures(
+            files=files or [], topics=chosen, announce=reporter.announce, progress=reporter.advance
+        )
+    if json is not None:
+        write_document(json, walker_document(measured))
+    print_measures(MEMORY, measured, console())
+    if missed(measured):
+        raise typer.Exit(1)
+
+
 @app.command("all")
 def all_(
     out: Annotated[Path, typer.Option("-o", "--out", help="The Markdown page to write.")],
@@ -77,6 +106,7 @@ def all_(
     from .bench.memory import memory_measures
     from .bench.page import figures_page
     from .bench.targets import PRESETS_WITH_TARGETS
+    from .bench.walker import MEMORY, walker_measures
     from .compare import design_for
     from .progress import Reporter
     from .report.document import require_output, write_text
@@ -94,9 +124,14 @@ def all_(
             )
             for config in configs
         ]
-    write_text(out, figures_page(design, memory))
+        walker = walker_measures(files=files or [], announce=reporter.announce, progress=reporter.advance)
+    write_text(out, figures_page(design, memory, (MEMORY, walker)))
     print_figures(design, console())
-    for timing, measures in memory:
+    for timing, measures in (*memory, (MEMORY, walker)):
         print_measures(timing, measures, console())
-    if not all(figure.reached for figure in design) or any(missed(measures) for _, measures in memory):
+    if (
+        not all(figure.reached for figure in design)
+        or any(missed(measures) for _, measures in memory)
+        or missed(walker)
+    ):
         raise typer.Exit(1)

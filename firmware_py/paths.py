@@ -18,17 +18,15 @@ from typing import Literal, cast, get_args
 from hdl.config import DesignConfig
 from hdl.fabric.cache import Cache
 from hdl.fabric.link import Link
-from hdl.memory.timing import TimingPreset
 
 from .errors import InputError
+from .loop_parts import RowState, device_cycles
 
 __all__ = [
     "LINK_CYCLES",
     "FarPath",
     "OffChipPath",
-    "RowState",
     "controller_cycles",
-    "device_cycles",
     "far_path",
     "link_cycles",
     "loop_floor",
@@ -36,7 +34,6 @@ __all__ = [
     "path_presets",
 ]
 
-RowState = Literal["hit", "closed", "conflict"]
 Place = Literal["near", "far"]
 
 #: Cycles that a link of latency 0 adds to a request and its response together.
@@ -154,11 +151,6 @@ def path_presets() -> dict[str, OffChipPath]:
     """Every preset of the project's own data file by name."""
     text = resources.files("firmware_py").joinpath("data", _FILE).read_text(encoding="utf-8")
     return parse_paths(text, file=_FILE)
-
-
-def device_cycles(timing: TimingPreset, row_state: RowState) -> int:
-    """Cycles of one isolated read, first command on the bus to the end of the last data beat."""
-    return {"hit": timing.row_hit, "closed": timing.row_closed, "conflict": timing.row_conflict}[row_state]
 
 
 def controller_cycles(config: DesignConfig) -> int:

@@ -12,13 +12,17 @@ from .measures import Measure, measures_table
 __all__ = ["figures_page"]
 
 
-def figures_page(design: Sequence[Figure], memory: Sequence[tuple[TimingPreset, Sequence[Measure]]]) -> str:
-    """The Markdown page of the figures of the whole design and of the memory in each preset."""
+def figures_page(
+    design: Sequence[Figure],
+    memory: Sequence[tuple[TimingPreset, Sequence[Measure]]],
+    walker: tuple[TimingPreset, Sequence[Measure]],
+) -> str:
+    """The Markdown page of the whole design's figures, the memory's in each preset and the walkers'."""
     lines = ["# Figures", "", "## The whole design", "", *_table(figures_table(design))]
-    for timing, measures in memory:
+    for title, (timing, measures) in (*(("The memory", each) for each in memory), ("The walkers", walker)):
         lines += [
             "",
-            f"## The memory: {timing.name}",
+            f"## {title}: {timing.name}",
             "",
             f"One channel, 1 cycle = {timing.clock_ns:g} ns, peak {timing.peak_bandwidth:.4g} GB/s.",
             "",

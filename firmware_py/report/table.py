@@ -71,10 +71,12 @@ def comparison_table(comparison: Comparison) -> Table:
     usual = comparison.config.memory.address_map == MemoryConfig.address_map
     entries = "" if usual else f", address map {','.join(comparison.config.memory.address_map)}"
     searches = "one search" if comparison.concurrent == 1 else f"{comparison.concurrent} searches"
+    how = "" if comparison.climbing == "climb" else f", {comparison.climbing}"
+    how += "" if comparison.layout == "creation" else f", layout {comparison.layout}"
     table = Table(
         title=(
             f"{comparison.config.memory.timing.name}{ecc}, {channels}, {refresh}{entries}, "
-            f"1 cycle = {clock:g} ns, {searches} at a time\n"
+            f"1 cycle = {clock:g} ns, {searches} at a time{how}\n"
             f"far: {path.path.name}, {path.path.published_ns:g} ns a dependent read, row "
             f"{path.path.row_state} ({path.path.source})"
         ),

@@ -14,7 +14,8 @@ from firmware_py import cli
 from firmware_py.bench.design import isolated_loops
 from firmware_py.compare import design_for
 from firmware_py.driver import Accelerator
-from firmware_py.paths import controller_cycles, device_cycles, far_path, path_presets
+from firmware_py.loop_parts import device_cycles
+from firmware_py.paths import controller_cycles, far_path, path_presets
 from firmware_py.transport.inprocess import InProcessTransport
 from hdl.layouts import RowClass
 from sim.compiled import CompiledModel

@@ -19,8 +19,9 @@ from firmware_py.compare import compare, design_for, read_files
 from firmware_py.completion import Completions
 from firmware_py.driver import Accelerator, BatchError, MemoryErrors
 from firmware_py.image import CreationOrder
+from firmware_py.loop_parts import device_cycles
 from firmware_py.machine import Machine
-from firmware_py.paths import device_cycles, far_path
+from firmware_py.paths import far_path
 from firmware_py.programs import default_image
 from firmware_py.records import DEPTH, PARENT, UNTRIED, VISITS
 from firmware_py.transport.inprocess import InProcessTransport

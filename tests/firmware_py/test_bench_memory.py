@@ -38,6 +38,14 @@ READ = Measure(
 LATENCY = Measure(
     name="read_latency", where={"row": "hit"}, value=18, unit="cycles", bound=16, target=Target(at_most=18)
 )
+HOPS = Measure(
+    name="hops_per_ns",
+    where={"contexts": 16, "refresh": "none"},
+    value=0.25,
+    unit="hops/ns",
+    bound=0.5,
+    target=Target(at_least=0.28),
+)
 LOOP = Measure(name="loop_p999", where={"refresh": "all_bank", "gap": 0}, value=357.0, unit="ns")
 
 
@@ -187,14 +195,14 @@ def test_a_loop_is_caused_by_refresh_of_its_bank_while_it_lasts() -> None:
 
 def test_the_page_has_every_figure_with_its_target() -> None:
     design = [Figure(name="loop | near", value=3, unit="cycles", target="at most 6", reached=True)]
-    text = figures_page(design, [(HBM2, [READ, LATENCY]), (PRESETS["hbm3_6400"], [LOOP])])
+    text = figures_page(design, [(HBM2, [READ, LATENCY]), (PRESETS["hbm3_6400"], [LOOP])], (HBM2, [HOPS]))
     lines = text.splitlines()
     assert r"| loop \| near | 3 cycles | at most 6 | reached |" in lines
     assert (
         "| random_read | refresh none, outstanding 64 | 12 GB/s | 16 | 75.0% | at least 15.2 | MISSED |"
         in lines
     )
-    assert "## The memory: hbm3_6400" in lines
+    assert "## The memory: hbm3_6400" in lines and "## The walkers: hbm2_2000" in lines
     widths = {line.count("|") - line.count(r"\|") for line in lines if line.startswith("|")}
     assert widths == {5, 8}
 
@@ -269,12 +277,18 @@ def test_a_faulty_memory_is_exit_status_one(monkeypatch, capsys, tmp_path) -> No
 
 
 def test_every_bench_goes_to_one_page(monkeypatch, capsys, tmp_path, measured) -> None:
+    walks: list[Measure] = []
     figure = Figure(name="speed", value=7, unit="cycles/s", target="at least 5", reached=True)
     monkeypatch.setattr("firmware_py.bench.design.figures", lambda *_, **__: [figure])
+    monkeypatch.setattr("firmware_py.bench.walker.walker_measures", lambda **_: walks)
     measured.append(LATENCY)
     page = tmp_path / "build" / "bench.md"
     status, text, errors = clew(monkeypatch, capsys, "bench", "all", "--out", page)
     assert (status, errors) == (0, "") and "speed" in text and "hbm3_6400" in text
     assert page.read_text().count("## The memory: ") == len(PRESETS_WITH_TARGETS)
+    walks.append(HOPS)
+    assert clew(monkeypatch, capsys, "bench", "all", "--out", page)[0] == 1
+    assert "| hops_per_ns | contexts 16, refresh none |" in page.read_text()
+    walks.clear()
     measured.append(READ)
     assert clew(monkeypatch, capsys, "bench", "all", "--out", page)[0] == 1

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from firmware_py.errors import InputError
 from firmware_py.image import AddressSpace, CreationOrder, MemoryFull, TreeImage, layout_named
 from firmware_py.records import NO_SCORE, UNTRIED_MAX, order_preserving
+from hdl.config import named_config
 from sim.trace.events import Node
 
 
@@ -182,5 +183,5 @@ def test_live_ranges_never_overlap_and_never_hold_atom_zero(steps):
 
 
 def test_an_unknown_layout_lists_the_known_ones():
-    with pytest.raises(InputError, match="unknown layout 'spiral': expected one of creation"):
-        layout_named("spiral")
+    with pytest.raises(InputError, match="unknown layout 'spiral': expected one of creation, siblings, path"):
+        layout_named("spiral", named_config("simulation").memory)
