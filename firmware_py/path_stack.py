@@ -69,9 +69,9 @@ class PathStack:
             case _:
                 pass
 
-    def climb(self, start: int) -> Resumed | None:
+    def climb(self, start: int | None) -> Resumed | None:
         """The answer of a climb from `start`, which ends the path there; None: it must ask memory."""
-        if self._shared or start not in self._level:
+        if self._shared or start is None or start not in self._level:
             return None
         top = self._level[start]
         level = top
