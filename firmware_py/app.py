@@ -29,7 +29,15 @@ app.add_typer(bench_app, name="bench", help="Measure figures, each beside its ta
 
 Memory = Annotated[str, typer.Option(help="Memory preset: a name, or a file FILE.toml.")]
 Far = Annotated[str, typer.Option(help="Far path: a published latency of data/off_chip_paths.csv.")]
-Concurrent = Annotated[int, typer.Option(help="Searches replayed at a time, each in a context of its own.")]
+Near = Annotated[
+    str, typer.Option(help="Near place: memory, or a host controller's port of data/off_chip_paths.csv.")
+]
+FarHelpList = Annotated[
+    str, typer.Option("--far-help", help="Help of the far place: cache=NAME[:SIZE], stack, stream; with commas.")
+]
+Concurrent = Annotated[
+    int, typer.Option(help="Searches replayed at a time, 1 to 10,000; beyond the contexts they queue.")
+]
 Channels = Annotated[int, typer.Option(help="Channels of the memory stack: 1, 2, 4, 8 or 16.")]
 PlacementName = Annotated[str, typer.Option("--placement", help="Which channel a tree lies in.")]
 LayoutName = Annotated[str, typer.Option("--layout", help="Where nodes lie in memory.")]
@@ -55,6 +63,8 @@ def compare(
     files: Annotated[list[Path], typer.Argument(help="Trace files of any known kind.")],
     memory: Memory = "hbm2_2000",
     far: Far = "v100_hbm2",
+    near: Near = "memory",
+    far_help: FarHelpList = "",
     concurrent: Concurrent = 1,
     layout: LayoutName = "creation",
     program: ClimbName = "climb",
@@ -74,6 +84,8 @@ def compare(
         lambda: files,
         memory=memory,
         far=far,
+        near=near,
+        far_help=far_help,
         concurrent=concurrent,
         layout=layout,
         program=program,
@@ -90,6 +102,8 @@ def compare(
 def demo(
     memory: Memory = "hbm2_2000",
     far: Far = "v100_hbm2",
+    near: Near = "memory",
+    far_help: FarHelpList = "",
     concurrent: Concurrent = 1,
     layout: LayoutName = "creation",
     channels: Channels = 1,
@@ -114,6 +128,8 @@ def demo(
         lambda: demonstration_traces(out or cache_folder() / "demo"),
         memory=memory,
         far=far,
+        near=near,
+        far_help=far_help,
         concurrent=concurrent,
         layout=layout,
         program="climb",
@@ -175,6 +191,8 @@ def _compare(
     *,
     memory: str,
     far: str,
+    near: str,
+    far_help: str,
     concurrent: int,
     layout: str,
     program: str,
@@ -187,10 +205,10 @@ def _compare(
 ) -> None:
     """`make_files` gives the trace files; it is called when every option is known to be good."""
     from .compare import compare as run_comparison
-    from .compare import design_for, read_files, refresh_named
+    from .compare import Place, design_for, read_files, refresh_named, require_help
+    from .far_help import parse_help
     from .image import layout_named
     from .machine import compiled_machine
-    from .paths import far_path
     from .placement import placement_named
     from .plan import require_concurrent
     from .programs import replay_image
@@ -198,19 +216,26 @@ def _compare(
     from .report.document import document, write_document
     from .report.table import console, print_comparison
 
-    config = design_for(memory, channels=channels, ecc=ecc, address_map=address_map)
-    far_path(far, config)
+    require_concurrent(concurrent)
+    config = design_for(
+        memory, channels=channels, ecc=ecc, address_map=address_map, concurrent=concurrent
+    )
+    help_ = parse_help(far_help)
+    require_help(help_, climbing=program)
+    Place.far(far, help_.built_into(config), far_help=help_)
+    Place.near(near, far, config)
     policy = layout_named(layout, config.memory)
     image = replay_image(program)
     placed = placement_named(placement)
     mode = refresh_named(refresh)
-    require_concurrent(concurrent, contexts=config.walker.contexts)
     traces = read_files(make_files())
     with Reporter() as reporter:
         comparison = run_comparison(
             traces,
             config=config,
             far=far,
+            near=near,
+            far_help=help_,
             concurrent=concurrent,
             program=image,
             climbing=program,

@@ -20,6 +20,7 @@ from hdl.fabric.cache import Cache
 from .errors import InputError
 
 __all__ = [
+    "OFF",
     "STACK_LEVEL_CYCLES",
     "STREAM_RESULT_CYCLES",
     "CacheSetting",
@@ -108,6 +109,10 @@ class CacheSetting:
     """Cycles added to the cache's least."""
     hit_cycles: int
     """An iteration of the far loop whose read hits: the published time."""
+
+
+#: No cache.
+OFF = CacheSetting(sets_log2=0, ways=0, hit_latency=0, hit_cycles=0)
 
 
 def size_text(size: int) -> str:
@@ -235,9 +240,9 @@ def cache_setting(chosen: FarCache | None, config: DesignConfig) -> CacheSetting
     The latency is such that one isolated iteration of the far loop that hits takes the published time.
     Raises InputError when that is shorter than what the cache takes at least.
     """
-    least = Cache.hit_cycles + config.walker.execute_stages
     if chosen is None:
-        return CacheSetting(sets_log2=0, ways=0, hit_latency=0, hit_cycles=least)
+        return OFF
+    least = Cache.hit_cycles + config.walker.execute_stages
     clock = config.memory.timing.clock_ns
     cycles = round(chosen.hit_ns / clock)
     if cycles < least:

@@ -44,6 +44,7 @@ class FakeAccelerator:
         self.forget_write: Callable[[int], bool] = lambda address: False
         self.bad_command = False
         self._walks = 0
+        self._all_hops: list[tuple] = []
         self.refresh = RefreshMode.ALL_BANK
         self.clear_logs()
 
@@ -59,6 +60,13 @@ class FakeAccelerator:
 
     def memory_errors(self):
         return self.errors
+
+    def set_cache(self, *, sets_log2, ways, hit_latency):
+        self.cache = {"sets_log2": sets_log2, "ways": ways, "hit_latency": hit_latency}
+
+    def cache_counts(self):
+        """It has no cache: every read misses."""
+        return 0, sum(event[2] == HopEvent.REQUEST.value for event in self._all_hops)
 
     def set_link(self, *, latency_up, latency_down, bytes_per_cycle=0):
         self.link = {"up": latency_up, "down": latency_down, "width": bytes_per_cycle}
@@ -203,6 +211,7 @@ class FakeAccelerator:
         return np.zeros(0, dtype=BATCH_RECORD)
 
     def clear_logs(self):
+        self._all_hops += getattr(self, "_hops", [])
         self._hops, self._accesses = [], []
         self._commands = [[] for _ in range(self._stack.channels)]
 

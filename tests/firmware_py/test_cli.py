@@ -82,8 +82,8 @@ def test_a_wrong_verdict_is_exit_status_one_with_a_line_and_a_document(
         (["--far", "moon"], "unknown far preset 'moon': expected one of seed_conventional, v100_hbm2"),
         (["--far", "u280_hbm_axi_hit"], "was measured beside the memory"),
         (["--far", "gh200_hbm3"], "was measured on hbm3_6400: expected one that fits hbm2_2000"),
-        (["--concurrent", "17"], "--concurrent is 17: expected 1 to 16"),
-        (["--concurrent", "0"], "--concurrent is 0: expected 1 to 16"),
+        (["--concurrent", "10001"], "--concurrent is 10001: expected 1 to 10000"),
+        (["--concurrent", "0"], "--concurrent is 0: expected 1 to 10000"),
         (["--layout", "spiral"], "unknown layout 'spiral': expected one of creation"),
     ],
 )
@@ -226,7 +226,7 @@ def test_a_document_goes_where_a_link_points(monkeypatch, capsys, fake, traces, 
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--far", "moon"], ["--concurrent", "17"], ["--layout", "x"], ["--json", "no/out.json"]]
+    "arguments", [["--far", "moon"], ["--concurrent", "10001"], ["--layout", "x"], ["--json", "no/out.json"]]
 )
 def test_the_demonstration_searches_only_with_good_options(monkeypatch, capsys, tmp_path, arguments):
     monkeypatch.chdir(tmp_path)
