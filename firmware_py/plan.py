@@ -36,6 +36,7 @@ from .far_help import STACK_LEVEL_CYCLES, STREAM_RESULT_CYCLES, FarHelp
 from .path_stack import PathStack
 from .placement import Placement, RoundRobin
 from .programs import select_k
+from .repeats import Interpreted, RepeatedAnswers
 from .search import Search, Unasked
 from .walks import Answer, Check, Question
 
@@ -170,6 +171,8 @@ class _Slot:
     trace: Trace
     search: Search
     stack: PathStack
+    tree: object
+    """Equal for trees of one trace that lie alike."""
     followed: int = 0
     """Events that the stack has followed."""
 
@@ -240,6 +243,7 @@ class _Planner:
         self._space = space
         self._builder = BatchBuilder(ring, stream=far_help.stream)
         self._rounds = 0
+        self._repeats = RepeatedAnswers()
         self._walks: list[PlannedWalk] = []
         self._traces: list[PlannedTrace] = []
         self._controls: dict[Check, Control] = {}
@@ -311,6 +315,7 @@ class _Planner:
             trace=trace,
             search=search,
             stack=PathStack(),
+            tree=(id(trace), (image.addresses - image.base).tobytes()) if self._shared else None,
         )
         if not self._shared:
             self._builder.window(slot.window)
@@ -364,7 +369,7 @@ class _Planner:
         return ended
 
     def _ask(self, slot: _Slot, question: Question, queue: list[tuple[int, int]]) -> None:
-        golden = self._golden(question, slot.search.image, slot.window)
+        golden = self._answer(slot, question)
         local = self._climbed(slot, question) if self._help.stack else None
         if local is None:
             context = slot.context
@@ -377,14 +382,28 @@ class _Planner:
                 raise self._located(slot, question.event, error) from None
         self._asked(slot, question, golden, local)
 
-    def _asked(self, slot: _Slot, question: Question, golden: WalkResult, local: Local | None) -> None:
-        if question.check in _CONTROLLED and question.check not in self._controls:
-            self._try_control(slot, question, golden)
+    def _answer(self, slot: _Slot, question: Question) -> Answer:
+        """The golden interpreter's answer; a negative control is made of it if that is possible."""
+        walked: list[WalkResult] = []
+
+        def interpret() -> Interpreted:
+            walked.append(self._golden(question, slot.search.image, slot.window))
+            return Interpreted(answer=_golden_answer(walked[0]), stores=bool(walked[0].stores))
+
+        if not self._shared:  # no trace is repeated
+            answer = interpret().answer
+        else:
+            answer = self._repeats.answer(slot.tree, question.event, slot.search.image.base, interpret)
+        if walked and question.check in _CONTROLLED and question.check not in self._controls:
+            self._try_control(slot, question, walked[0])
+        return answer
+
+    def _asked(self, slot: _Slot, question: Question, golden: Answer, local: Local | None) -> None:
         self._walks.append(
             PlannedWalk(
                 trace=slot.number,
                 question=question,
-                golden=_golden_answer(golden),
+                golden=golden,
                 round=self._rounds,
                 local=local,
             )
@@ -428,7 +447,7 @@ class _Planner:
                 live_only=question.program == "select_k_live",
             )
         )
-        golden = self._golden(question, image, slot.window)
+        golden = self._answer(slot, question)
         marker = WalkCommand(
             entry=self._program.entries[question.program], context=slot.context, address=0, registers=()
         )
