@@ -49,6 +49,7 @@ __all__ = [
     "TraceFile",
     "compare",
     "design_for",
+    "faults",
     "measure",
     "read_files",
     "refresh_named",
@@ -116,12 +117,9 @@ def design_for(
     return dataclasses.replace(base, memory=stack, controller=controller, walker=walker)
 
 
-def repeated(traces: Sequence[Trace], concurrent: int, config: DesignConfig) -> list[Trace]:
-    """The traces, and again from the first while they are fewer than searches at a time beyond the contexts.
-
-    Up to the contexts of a walker no trace is repeated.
-    """
-    if concurrent <= config.walker.contexts or not traces:
+def repeated(traces: Sequence[Trace], concurrent: int, *, beyond: int) -> list[Trace]:
+    """The traces, and again from the first until there are `concurrent`; as they are up to `beyond`."""
+    if concurrent <= beyond or not traces:
         return list(traces)
     return list(islice(cycle(traces), max(concurrent, len(traces))))
 
@@ -348,7 +346,9 @@ def compare(
         "far": Place.far(far, far_config, far_help=help_),
     }
     placement = placement or RoundRobin()
-    traces = repeated([trace for file in files for trace in file.traces], concurrent, config)
+    traces = repeated(
+        [trace for file in files for trace in file.traces], concurrent, beyond=config.walker.contexts
+    )
 
     def planned(for_help: FarHelp) -> Plan:
         announce(f"planning the replay of {len(traces)} searches")
@@ -515,26 +515,31 @@ def _verdicts(plan: Plan, files: Sequence[TraceFile], near: Run, far: Run) -> li
 
 def _failures(plans: Mapping[str, Plan], near: PlaceFigures, far: PlaceFigures) -> list[str]:
     """One line for each kind of fault, with the first of the kind."""
-    lines: list[str] = []
-    for name, figures in (("near", near), ("far", far)):
-        plan, run = plans[name], figures.run
-        for what, walks in (
-            ("verdicts are wrong", run.wrong),
-            ("walks differ from the golden interpreter", run.not_golden),
-        ):
-            if walks:
-                first = _describe(plan, run, walks[0])
-                lines.append(f"{name}: {len(walks)} of {len(plan.walks)} {what}; the first: {first}")
-        if run.memory_differs:
-            lines.append(
-                f"{name}: {len(run.memory_differs)} atoms of memory are not what the replay has written and "
-                f"its walks have stored; the first is {run.memory_differs[0]:#x}"
-            )
-        if figures.violations:
-            rules = ", ".join(f"{rule} {count}" for rule, count in figures.violations.most_common())
-            lines.append(f"{name}: {figures.violations.total()} protocol violations: {rules}")
+    lines = [*faults(plans["near"], near, name="near"), *faults(plans["far"], far, name="far")]
     if near.run.wrong != far.run.wrong:
         lines.append("near and far verdicts differ: expected the same in both places")
+    return lines
+
+
+def faults(plan: Plan, figures: PlaceFigures, *, name: str) -> list[str]:
+    """Why the figures of a place, called `name`, are not good, one line each; empty when they are."""
+    lines: list[str] = []
+    run = figures.run
+    for what, walks in (
+        ("verdicts are wrong", run.wrong),
+        ("walks differ from the golden interpreter", run.not_golden),
+    ):
+        if walks:
+            first = _describe(plan, run, walks[0])
+            lines.append(f"{name}: {len(walks)} of {len(plan.walks)} {what}; the first: {first}")
+    if run.memory_differs:
+        lines.append(
+            f"{name}: {len(run.memory_differs)} atoms of memory are not what the replay has written and "
+            f"its walks have stored; the first is {run.memory_differs[0]:#x}"
+        )
+    if figures.violations:
+        rules = ", ".join(f"{rule} {count}" for rule, count in figures.violations.most_common())
+        lines.append(f"{name}: {figures.violations.total()} protocol violations: {rules}")
     return lines
 
 

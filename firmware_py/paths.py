@@ -204,7 +204,10 @@ def far_path(name: str, config: DesignConfig) -> FarPath:
     Raises InputError (listing those that fit) for an unknown name, the claim of the near place, or a preset
     that was measured on another memory than the design's.
     """
-    return _fitting(name, config, "far", [p for p in path_presets().values() if p.place == "far" or p.port])
+    presets = path_presets().values()
+    return _fitting(
+        name, config, "far", [*(p for p in presets if p.place == "far"), *(p for p in presets if p.port)]
+    )
 
 
 def port_path(name: str, config: DesignConfig) -> FarPath:

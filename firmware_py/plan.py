@@ -315,7 +315,7 @@ class _Planner:
             trace=trace,
             search=search,
             stack=PathStack(),
-            tree=(id(trace), (image.addresses - image.base).tobytes()) if self._shared else None,
+            tree=(id(trace), (image.addresses - image.base).tobytes()),
         )
         if not self._shared:
             self._builder.window(slot.window)
@@ -390,10 +390,7 @@ class _Planner:
             walked.append(self._golden(question, slot.search.image, slot.window))
             return Interpreted(answer=_golden_answer(walked[0]), stores=bool(walked[0].stores))
 
-        if not self._shared:  # no trace is repeated
-            answer = interpret().answer
-        else:
-            answer = self._repeats.answer(slot.tree, question.event, slot.search.image.base, interpret)
+        answer = self._repeats.answer(slot.tree, question.event, slot.search.image.base, interpret)
         if walked and question.check in _CONTROLLED and question.check not in self._controls:
             self._try_control(slot, question, walked[0])
         return answer
