@@ -99,6 +99,65 @@ def compare(
 
 
 @app.command()
+def crossover(
+    files: Annotated[list[Path], typer.Argument(help="Trace files of any known kind.")],
+    memory: Memory = "hbm2_2000",
+    far: Far = "v100_hbm2",
+    concurrent: Annotated[
+        str, typer.Option(help="Numbers of searches at a time, 1 to 10,000, with commas.")
+    ] = "1,16,64,1000",
+    cache: Annotated[
+        str, typer.Option(help="Caches of the far place: NAME or NAME:SIZE, with commas.")
+    ] = "v100_l2:64KiB,v100_l2:1MiB,v100_l2",
+    json: Json = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw it here: .png, .svg or .pdf.")] = None,
+) -> None:
+    """Measure near, far and far with help over concurrency and cache. Exit status 1: a verdict was wrong."""
+    from .compare import CONTEXTS_MAX, Place, design_for, read_files
+    from .crossover import crossover as run_crossover
+    from .crossover import parse_concurrent, variants
+    from .image import CreationOrder
+    from .machine import compiled_machine
+    from .programs import replay_image
+    from .progress import Reporter
+    from .report.crossover import crossover_document, print_crossover
+    from .report.document import require_output, write_document
+    from .report.plot import require_plot, write_plot
+    from .report.table import console
+
+    numbers, rows = parse_concurrent(concurrent), variants(cache)
+    config = design_for(memory, concurrent=CONTEXTS_MAX)
+    for row in rows:
+        Place.far(far, row.help.built_into(config), far_help=row.help)
+    for path in (json, plot):
+        if path is not None:
+            require_output(path, inputs=files)
+    if plot is not None:
+        require_plot(plot)
+    traces = read_files(files)
+    with Reporter() as reporter:
+        result = run_crossover(
+            traces,
+            config=config,
+            far=far,
+            concurrent=numbers,
+            rows=rows,
+            program=replay_image("climb"),
+            layout=CreationOrder(),
+            open_machine=compiled_machine,
+            announce=reporter.announce,
+            progress=reporter.advance,
+        )
+    if json is not None:
+        write_document(json, crossover_document(result))
+    if plot is not None:
+        write_plot(plot, result)
+    print_crossover(result, console())
+    if result.failures:
+        raise typer.Exit(1)
+
+
+@app.command()
 def demo(
     memory: Memory = "hbm2_2000",
     far: Far = "v100_hbm2",

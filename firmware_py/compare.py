@@ -39,6 +39,7 @@ from .walks import Check
 
 __all__ = [
     "AT_THE_MEMORY",
+    "CONTEXTS_MAX",
     "CacheCounts",
     "ChannelFigures",
     "Comparison",
