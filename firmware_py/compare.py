@@ -427,13 +427,22 @@ def measure(
             sets_log2=place.cache.sets_log2, ways=place.cache.ways, hit_latency=place.cache.hit_latency
         )
     machine.driver.reset_counters()
+    counted = (0, 0)
+
+    def batch_done(done: int) -> None:
+        nonlocal counted
+        progress(name, done, len(plan.batches))
+        if cached and done == len(plan.batches):
+            # What comes after the last batch is the negative control.
+            counted = machine.driver.cache_counts()
+
     run = run_plan(
         plan,
         program=program,
         place=place.walker,
         driver=machine.driver,
         monitor=machine.monitor,
-        progress=lambda done: progress(name, done, len(plan.batches)),
+        progress=batch_done,
     )
     run.walk_cycles += place.crossing
     memory = config.memory
@@ -466,10 +475,6 @@ def measure(
         for rows, commands in zip(ledger.channel_rows, logs.commands, strict=True)
     ]
     bound = ledger.bound_cycles
-    cache = None
-    if cached:
-        hits, misses = machine.driver.cache_counts()
-        cache = CacheCounts(hits=hits, misses=misses)
     return PlaceFigures(
         walk=statistics(run.walk_cycles),
         reads_per_walk=statistics([answer.hops for answer in run.answers]),
@@ -480,7 +485,7 @@ def measure(
         errors=machine.driver.memory_errors() if config.controller.ecc else None,
         replay_cycles=int(run.batch_cycles.sum()),
         walks_per_second=len(plan.walks) / (busy * memory.timing.clock_ns * 1e-9) if busy else None,
-        cache=cache,
+        cache=CacheCounts(hits=counted[0], misses=counted[1]) if cached else None,
         helped=Counter(walk.local.help for walk in plan.walks if walk.local is not None),
         stores=int(
             np.count_nonzero((logs.hops["place"] == place.walker) & (logs.hops["event"] == HopEvent.STORE.value))
