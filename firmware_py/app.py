@@ -33,7 +33,8 @@ Near = Annotated[
     str, typer.Option(help="Near place: memory, or a host controller's port of data/off_chip_paths.csv.")
 ]
 FarHelpList = Annotated[
-    str, typer.Option("--far-help", help="Help of the far place: cache=NAME[:SIZE], stack, stream; with commas.")
+    str,
+    typer.Option("--far-help", help="Help of the far place: cache=NAME[:SIZE], stack, stream; with commas."),
 ]
 Concurrent = Annotated[
     int, typer.Option(help="Searches replayed at a time, 1 to 10,000; beyond the contexts they queue.")
@@ -263,8 +264,8 @@ def _compare(
     json: Path | None,
 ) -> None:
     """`make_files` gives the trace files; it is called when every option is known to be good."""
-    from .compare import compare as run_comparison
     from .compare import Place, design_for, read_files, refresh_named, require_help
+    from .compare import compare as run_comparison
     from .far_help import parse_help
     from .image import layout_named
     from .machine import compiled_machine
@@ -276,9 +277,7 @@ def _compare(
     from .report.table import console, print_comparison
 
     require_concurrent(concurrent)
-    config = design_for(
-        memory, channels=channels, ecc=ecc, address_map=address_map, concurrent=concurrent
-    )
+    config = design_for(memory, channels=channels, ecc=ecc, address_map=address_map, concurrent=concurrent)
     help_ = parse_help(far_help)
     require_help(help_, climbing=program)
     Place.far(far, help_.built_into(config), far_help=help_)

@@ -223,9 +223,7 @@ class Place:
     def far(cls, far: str, config: DesignConfig, *, far_help: FarHelp) -> Place:
         """Across the path of preset `far`, with help; `config` has been given what that needs."""
         path = far_path(far, config)
-        return cls(
-            walker=1, config=config, path=path, link=path, cache=cache_setting(far_help.cache, config)
-        )
+        return cls(walker=1, config=config, path=path, link=path, cache=cache_setting(far_help.cache, config))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -488,7 +486,9 @@ def measure(
         cache=CacheCounts(hits=counted[0], misses=counted[1]) if cached else None,
         helped=Counter(walk.local.help for walk in plan.walks if walk.local is not None),
         stores=int(
-            np.count_nonzero((logs.hops["place"] == place.walker) & (logs.hops["event"] == HopEvent.STORE.value))
+            np.count_nonzero(
+                (logs.hops["place"] == place.walker) & (logs.hops["event"] == HopEvent.STORE.value)
+            )
         ),
         run=run,
     )

@@ -92,7 +92,8 @@ class Crossover:
             latency = self._wins(variant.name, "mean_ns", less=True)
             rate = self._wins(variant.name, "walks_per_second", less=False)
             clauses.append(
-                f"against {variant.name} it wins in mean walk latency {latency} and in walks per second {rate}"
+                f"against {variant.name} it wins in mean walk latency {latency} "
+                f"and in walks per second {rate}"
             )
         return f"Near memory, on these traces: {'; '.join(clauses)}."
 
@@ -123,14 +124,16 @@ def parse_concurrent(text: str) -> list[int]:
 
 
 def variants(caches: str) -> list[Variant]:
-    """Near, far, far with each cache of `caches` (NAME or NAME:SIZE, with commas), with stack and stream, with all.
+    """Near, far, far with each cache of `caches`, with stack and stream, and with the last cache and both.
 
-    Raises InputError for a cache that cannot be.
+    `caches` are NAME or NAME:SIZE, with commas between them. Raises InputError for a cache that cannot be.
     """
     tokens = [f"cache={token}" for token in caches.split(",") if token]
     helps = [*tokens, "stack,stream", *([f"{tokens[-1]},stack,stream"] if tokens else [])]
     far = [
-        Variant(name="far" if not text else f"far {text.replace(',', ' ')}", near=False, help=parse_help(text))
+        Variant(
+            name="far" if not text else f"far {text.replace(',', ' ')}", near=False, help=parse_help(text)
+        )
         for text in ("", *helps)
     ]
     names = [variant.name for variant in far]
@@ -237,6 +240,6 @@ def _point(
 
 
 def speedups(result: Crossover, point: Point) -> tuple[float | None, float | None]:
-    """Near over this point: how many times the walk takes here, and how many times the walks per second there."""
+    """How many times as long a walk takes as near, and how many times as many walks near does a second."""
     near = result.point(point.concurrent, "near")
     return ratio(point.mean_ns, near.mean_ns), ratio(near.walks_per_second, point.walks_per_second)

@@ -163,7 +163,7 @@ def _positive(text: str, where: str, field: str) -> float:
 @cache
 def cache_presets() -> dict[str, FarCache]:
     """The presets of `data/far_caches.csv` by name."""
-    text = resources.files(__package__).joinpath("data", _FILE).read_text(encoding="utf-8")
+    text = resources.files("firmware_py").joinpath("data", _FILE).read_text(encoding="utf-8")
     return parse_caches(text, file=_FILE)
 
 
@@ -178,7 +178,7 @@ def parse_size(text: str) -> int:
 
 
 def parse_help(text: str) -> FarHelp:
-    """The help that `text` lists, with commas: `cache=NAME`, `cache=NAME:SIZE`, `stack`, `stream`, or nothing.
+    """The help that `text` lists, with commas: `cache=NAME`, `cache=NAME:SIZE`, `stack`, `stream`.
 
     A cache of size 0 is none. Raises InputError naming the token for one that is not known or repeats, a
     cache that is not known, and a size that no cache has.
@@ -228,8 +228,8 @@ def geometry(size: int) -> tuple[int, int]:
     ways = lines >> sets_log2
     if lines == 0 or (ways << sets_log2) * _LINE != size:
         raise InputError(
-            f"a cache of {size_text(size)}: expected a number of 32-byte lines that is 16 to 31 times a power "
-            "of two, or less than 16"
+            f"a cache of {size_text(size)}: expected a number of 32-byte lines that is 16 to 31 times a "
+            "power of two, or less than 16"
         )
     return sets_log2, ways
 

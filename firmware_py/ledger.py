@@ -237,7 +237,9 @@ class Ledger:
     @property
     def ratio_to_bound(self) -> float | None:
         """Mean loop over mean bound, of those that read memory; None without one."""
-        return float(self.loops.cycles[self.read].mean() / self.bound_cycles.mean()) if len(self.read) else None
+        return (
+            float(self.loops.cycles[self.read].mean() / self.bound_cycles.mean()) if len(self.read) else None
+        )
 
 
 def make_ledger(

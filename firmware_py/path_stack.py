@@ -50,7 +50,7 @@ class PathStack:
             case Node():
                 parent = event.parents[0] if len(event.parents) == 1 else None
                 self._cut(-1 if parent is None else self._level.get(parent, -1))
-                if parent is None and event.parents or parent is not None and not self._path:
+                if (parent is None and event.parents) or (parent is not None and not self._path):
                     return
                 self._level[event.id] = len(self._path)
                 self._path.append(_Level(event.id))

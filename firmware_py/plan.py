@@ -5,9 +5,9 @@ trace, and what the golden interpreter answers on the host's mirror of memory. T
 every place.
 
 With `concurrent` = N the traces are replayed N at a time, in rounds: each search goes on to its next walk;
-then come the writes of all, a fence, the walks of all, a fence. Up to the contexts of a walker each search has
-a context of its own. Beyond, contexts are shared: the walks of a round queue for them in order, each for the
-one that has the fewest reads before it, and every window is the whole memory.
+then come the writes of all, a fence, the walks of all, a fence. Up to the contexts of a walker each search
+has a context of its own. Beyond, contexts are shared: the walks of a round queue for them in order, each for
+the one that has the fewest reads before it, and every window is the whole memory.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from .assembler import Image
 from .batches import Batch, BatchBuilder, RingSize, WalkCommand, Window
 from .control import Control, build_control, control_batches
 from .errors import InputError
-from .image import AddressSpace, Layout, MemoryFull, TreeImage
 from .far_help import STACK_LEVEL_CYCLES, STREAM_RESULT_CYCLES, FarHelp
+from .image import AddressSpace, Layout, MemoryFull, TreeImage
 from .path_stack import PathStack
 from .placement import Placement, RoundRobin
 from .programs import select_k
@@ -40,7 +40,15 @@ from .repeats import Interpreted, RepeatedAnswers
 from .search import Search, Unasked
 from .walks import Answer, Check, Question
 
-__all__ = ["CONCURRENT_MAX", "Local", "Plan", "PlannedTrace", "PlannedWalk", "make_plan", "require_concurrent"]
+__all__ = [
+    "CONCURRENT_MAX",
+    "Local",
+    "Plan",
+    "PlannedTrace",
+    "PlannedWalk",
+    "make_plan",
+    "require_concurrent",
+]
 
 #: Searches that may be replayed at a time.
 CONCURRENT_MAX = 10_000
@@ -134,10 +142,10 @@ def make_plan(
 ) -> Plan:
     """The plan of a replay on a stack of `memory_atoms` in `channels`, trees placed by `placement`.
 
-    A search has a context number, whatever its channel, so that the plan is the same for the far walker, which
-    has one set of contexts. With `far_help` it is a plan for the far place alone: what a path stack answers is
-    no walk, and a selection whose list fits in the part of the command ring that is kept free for it is
-    read as a stream. The default placement is `RoundRobin`. `climbing` is the program of `CLIMBS`, in
+    A search has a context number, whatever its channel, so that the plan is the same for the far walker,
+    which has one set of contexts. With `far_help` it is a plan for the far place alone: what a path stack
+    answers is no walk, and a selection whose list fits in the part of the command ring that is kept free for
+    it is read as a stream. The default placement is `RoundRobin`. `climbing` is the program of `CLIMBS`, in
     the image `program`, that finds where a search resumes.
 
     Raises InputError naming file, trace and event for a tree that does not fit in the memory, a value that
@@ -288,9 +296,7 @@ class _Planner:
         for channel in range(self._space.channels):
             for context in range(self._contexts):
                 self._builder.window(
-                    Window(
-                        context=context, channel=channel, base=1, limit=self._memory_atoms, writable=True
-                    )
+                    Window(context=context, channel=channel, base=1, limit=self._memory_atoms, writable=True)
                 )
 
     def _open(self, trace: Trace, *, place: int, number: int) -> _Slot:

@@ -1,8 +1,8 @@
 """Golden answers of traces that are replayed again elsewhere in memory, without interpreting them again.
 
-A tree that lies as before, but from another base, asks the same questions: every number of an answer is either
-an address, and moves with the tree, or is not, and stays. Two interpreted answers from different bases tell
-which, number by number. A walk that stores must change the host's mirror, so it is always interpreted.
+A tree that lies as before, but from another base, asks the same questions: every number of an answer is
+either an address, and moves with the tree, or is not, and stays. Two interpreted answers from different bases
+tell which, number by number. A walk that stores must change the host's mirror, so it is always interpreted.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ class RepeatedAnswers:
     def __init__(self) -> None:
         self._known: dict[tuple[object, int], _Known] = {}
 
-    def answer(
-        self, tree: object, event: int, base: int, interpret: Callable[[], Interpreted]
-    ) -> Answer:
+    def answer(self, tree: object, event: int, base: int, interpret: Callable[[], Interpreted]) -> Answer:
         """The answer to the question of `event` for the tree at `base`; `interpret` is called if need be.
 
         `tree` is equal for trees of one trace that lie alike.
@@ -67,7 +65,7 @@ def _numbers(answer: Answer) -> tuple[int, ...]:
 
 
 def _moves(known: _Known, second: Interpreted, base: int) -> tuple[bool, ...] | None:
-    """For each number of the answer whether it is an address; None: the answers are not the same but for that."""
+    """For each number of the answer whether it is an address; None: the answers differ in more."""
     one, two = known.first.answer, second.answer
     if second.stores or (one.status, one.code, one.hops) != (two.status, two.code, two.hops):
         return None

@@ -110,9 +110,9 @@ def print_crossover(result: Crossover, target: Console) -> None:
         if rates:
             target.print(
                 Text(
-                    f"Hits, measured: {100 * min(rates):.1f} % to {100 * max(rates):.1f} % of a file's reads; the "
-                    f"article claims {100 * _CLAIM['straight_generation']:.0f} % for straight generation and under "
-                    f"{100 * _CLAIM['self_checking']:.0f} % for self-checking."
+                    f"Hits, measured: {100 * min(rates):.1f} % to {100 * max(rates):.1f} % of a file's reads; "
+                    f"the article claims {100 * _CLAIM['straight_generation']:.0f} % for straight "
+                    f"generation and under {100 * _CLAIM['self_checking']:.0f} % for self-checking."
                 )
             )
     target.print(Text(result.sentence))
@@ -125,7 +125,8 @@ def _points(result: Crossover) -> Table:
     lines = [
         f"{timing.name}, 1 channel, all-bank refresh, 1 cycle = {timing.clock_ns:g} ns, "
         f"{result.config.walker.contexts} contexts a walker; measured",
-        f"far: {path.name}, {path.published_ns:g} ns a dependent read, row {path.row_state} ({path.source}); input",
+        f"far: {path.name}, {path.published_ns:g} ns a dependent read, row {path.row_state} "
+        f"({path.source}); input",
     ]
     for row in result.variants:
         cache = row.help.cache

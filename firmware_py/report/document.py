@@ -181,7 +181,11 @@ def _near(comparison: Comparison) -> dict[str, Any]:
     port = comparison.near_path
     if port is None:
         return {"preset": "memory"}
-    return {"preset": port.path.name, "published_ns_input": port.path.published_ns, "source": port.path.source}
+    return {
+        "preset": port.path.name,
+        "published_ns_input": port.path.published_ns,
+        "source": port.path.source,
+    }
 
 
 def _help(comparison: Comparison) -> dict[str, Any]:

@@ -132,8 +132,8 @@ def _path(place: str, path: FarPath) -> str:
     """A published path: an input."""
     published = path.path
     return (
-        f"{place}: {published.name}, {published.published_ns:g} ns a dependent read, row {published.row_state} "
-        f"({published.source})"
+        f"{place}: {published.name}, {published.published_ns:g} ns a dependent read, "
+        f"row {published.row_state} ({published.source})"
     )
 
 
@@ -157,12 +157,13 @@ def _help(comparison: Comparison) -> str:
         )
     if help_.stack:
         lines.append(
-            f"far help: stack, {STACK_LEVEL_CYCLES} cycles on chip for each level looked at (stated, not measured)"
+            f"far help: stack, {STACK_LEVEL_CYCLES} cycles on chip for each level looked at "
+            "(stated, not measured)"
         )
     if help_.stream:
         lines.append(
-            f"far help: stream, lists through the bulk channel (measured) and {STREAM_RESULT_CYCLES} cycle on chip "
-            "for each result (stated)"
+            f"far help: stream, lists through the bulk channel (measured) and {STREAM_RESULT_CYCLES} cycle "
+            "on chip for each result (stated)"
         )
     return "".join(f"\n{line}" for line in lines)
 
@@ -170,7 +171,8 @@ def _help(comparison: Comparison) -> str:
 def _throughput(rows: _Rows, comparison: Comparison) -> None:
     """Walks per second, and what the help of the far place did."""
     near, far = comparison.near, comparison.far
-    rows.add("walks per second", "measured", *(_rate(place.walks_per_second) for place in (near, far)))
+    how = "measured, help as stated" if comparison.far_help.plans else "measured"
+    rows.add("walks per second", how, *(_rate(place.walks_per_second) for place in (near, far)))
     if far.cache is not None and far.cache.hit_rate is not None:
         rows.add("cache", "reads that hit", "", f"{100 * far.cache.hit_rate:.1f} %")
     for name in comparison.far_help.names:

@@ -24,8 +24,9 @@ class Cache(wiring.Component):
     turns when both wait.
 
     **Reads** of the walk port that miss are given a line, filled once the response has passed, in a cycle
-    without a lookup; at the latest when the next response comes. The response itself is not delayed. Reads of the bulk port (copies, the host) hit like others but leave no
-    line. Several walks that miss in one line at once all read the memory.
+    without a lookup; at the latest when the next response comes. The response itself is not delayed. Reads of
+    the bulk port (copies, the host) hit like others but leave no line. Several walks that miss in one line at
+    once all read the memory.
 
     **Writes** go on to the memory. One of a whole atom leaves its line in the cache, a partial one changes
     the line that is there. A conditional write, and one beyond the memory, drops its line. Memory orders the

@@ -1,4 +1,4 @@
-"""A far place with help on the compiled design: right and golden as without, its cache as the golden model."""
+"""A far place with help on the compiled design: right as without, its cache as the golden model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ def documents(traces: list[Path], tmp_path_factory: pytest.TempPathFactory) -> d
 
 
 def _compared(
-    monkeypatch: pytest.MonkeyPatch, documents: dict[Any, dict[str, Any]], traces: list[Path], *options: object
+    monkeypatch: pytest.MonkeyPatch,
+    documents: dict[Any, dict[str, Any]],
+    traces: list[Path],
+    *options: object,
 ) -> dict[str, Any]:
     if options not in documents:
         out = traces[0].parent / "out.json"

@@ -81,7 +81,10 @@ def test_a_wrong_verdict_is_exit_status_one_with_a_line_and_a_document(
         (["--memory", "pyproject.toml"], "pyproject.toml: unknown key build-system: expected one of name, "),
         (["--far", "moon"], "unknown far preset 'moon': expected one of seed_conventional, v100_hbm2"),
         (["--far", "seed_near_memory"], "was measured beside the memory"),
-        (["--near", "v100_hbm2"], "near preset 'v100_hbm2' was measured across a path: expected one of u280_"),
+        (
+            ["--near", "v100_hbm2"],
+            "near preset 'v100_hbm2' was measured across a path: expected one of u280_",
+        ),
         (["--near", "sun"], "unknown near preset 'sun': expected one of u280_hbm_axi_hit"),
         (["--far-help", "luck"], "unknown far help 'luck': expected cache=NAME[:SIZE], stack or stream"),
         (["--far-help", "stack=2"], "unknown far help 'stack=2'"),

@@ -1,4 +1,4 @@
-"""A far place with help on the fake accelerator: plans, verdicts, figures and reports; many searches at a time."""
+"""A far place with help on the fake accelerator: plans, verdicts, figures, reports; many searches."""
 
 import dataclasses
 import json
@@ -75,7 +75,7 @@ def comparison(*traces, text="", near=AT_THE_MEMORY, concurrent=1):
 def test_climbs_on_the_stack_read_nothing_and_cost_their_levels():
     plan = plan_of(depth_first(), text="stack")
     assert [walk.local.help for walk in plan.walks] == ["stack", "stack"]
-    result, fake = run(plan, 1)
+    result, _ = run(plan, 1)
     assert (result.wrong, result.not_golden, result.memory_differs) == ([], [], [])
     # Two levels up to the root, then the root alone.
     assert result.walk_cycles.tolist() == [2 * STACK_LEVEL_CYCLES, STACK_LEVEL_CYCLES]
@@ -179,9 +179,7 @@ def test_a_stream_never_lies_in_two_batches():
 @pytest.mark.parametrize("count", [0, 11])
 def test_a_list_that_does_not_fit_is_no_stream(count):
     with pytest.raises(ValueError, match=rf"list of {count} atoms: expected 1 to 10"):
-        _builder().stream(
-            address=1, count=count, marker=WalkCommand(entry=0, context=0, address=0), number=0
-        )
+        _builder().stream(address=1, count=count, marker=WalkCommand(entry=0, context=0, address=0), number=0)
 
 
 # -- Reports --

@@ -50,7 +50,7 @@ class Tree:
 
 
 def depth_first(rng: random.Random, steps: int):
-    """The events of a random depth-first search with revivals of counts; yields climbs as Backtrack events."""
+    """A random depth-first search: tree, stack and start of every climb."""
     tree = Tree()
     stack = PathStack()
     current: int | None = None

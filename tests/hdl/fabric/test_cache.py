@@ -100,7 +100,9 @@ class Requester:
     `mine` are addresses that nobody else writes: their content is known at every request.
     """
 
-    def __init__(self, dut: Cache, name: str, rng: random.Random, mine: range, all_addresses: Sequence[int]) -> None:
+    def __init__(
+        self, dut: Cache, name: str, rng: random.Random, mine: range, all_addresses: Sequence[int]
+    ) -> None:
         self.port, self.name, self.rng = getattr(dut, name), name, rng
         self.mine, self.all = mine, all_addresses
         self.source = Source.FAR_WALKER if name == "walk" else Source.MOVER
@@ -136,9 +138,7 @@ class Requester:
             await ctx.tick()
         context = self.free.pop(0)
         stream = self.port.request
-        ctx.set(
-            stream.payload, request | {"tag": {"source": self.source, "context": context}, "priority": 0}
-        )
+        ctx.set(stream.payload, request | {"tag": {"source": self.source, "context": context}, "priority": 0})
         ctx.set(stream.valid, 1)
         while not (await ctx.tick().sample(stream.ready))[-1]:
             pass
@@ -192,7 +192,9 @@ class Golden:
             streams = [getattr(dut, name).request for name in PORTS]
             answers = [getattr(dut, name).response for name in PORTS]
             response = dut.memory_walk.response
-            signals = [s for one in (*streams, *answers, response) for s in (one.valid, one.ready, one.payload)]
+            signals = [
+                s for one in (*streams, *answers, response) for s in (one.valid, one.ready, one.payload)
+            ]
             while True:
                 _, _, *now = await ctx.tick().sample(*signals)
                 seen = [
@@ -365,7 +367,9 @@ def _isolated(ways: int, latency: int, respond: int) -> tuple[int, int]:
             ctx.set(request.valid, 1)
             cycles, left = 0, None
             while True:
-                _, _, valid, out = await ctx.tick().sample(dut.walk.response.valid, dut.memory_walk.request.valid)
+                _, _, valid, out = await ctx.tick().sample(
+                    dut.walk.response.valid, dut.memory_walk.request.valid
+                )
                 ctx.set(request.valid, 0)
                 if valid:
                     break

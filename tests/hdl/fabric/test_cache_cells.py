@@ -112,7 +112,14 @@ def _library() -> ctypes.CDLL:
     library.clew_cache_destroy.argtypes = [ctypes.c_void_p]
     words = ctypes.POINTER(ctypes.c_uint32)
     found = ctypes.POINTER(ctypes.c_ubyte)
-    library.clew_cache_operate.argtypes = [ctypes.c_void_p, *[ctypes.c_uint32] * 5, words, words, found, words]
+    library.clew_cache_operate.argtypes = [
+        ctypes.c_void_p,
+        *[ctypes.c_uint32] * 5,
+        words,
+        words,
+        found,
+        words,
+    ]
     library.clew_cache_operate.restype = None
     return library
 
