@@ -1,8 +1,8 @@
 """Walks per second of a replay: all of its walks over the time in which any was in progress.
 
 The time is taken round by round from the hop log: from the first event of the round's walks to its last
-verdict, and what a walk takes outside its walker (launch and verdict on their way) once a round. The writes of
-the host between the rounds are not counted. A search that waits for a context waits inside its round.
+verdict, and what a walk takes outside its walker (launch and verdict on their way) once a round. The writes
+of the host between the rounds are not counted. A search that waits for a context waits inside its round.
 """
 
 from __future__ import annotations

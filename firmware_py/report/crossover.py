@@ -110,8 +110,8 @@ def print_crossover(result: Crossover, target: Console) -> None:
         if rates:
             target.print(
                 Text(
-                    f"Hits, measured: {100 * min(rates):.1f} % to {100 * max(rates):.1f} % of a file's reads; "
-                    f"the article claims {100 * _CLAIM['straight_generation']:.0f} % for straight "
+                    f"Hits, measured: {100 * min(rates):.1f} % to {100 * max(rates):.1f} % of a file's "
+                    f"reads; the article claims {100 * _CLAIM['straight_generation']:.0f} % for straight "
                     f"generation and under {100 * _CLAIM['self_checking']:.0f} % for self-checking."
                 )
             )
