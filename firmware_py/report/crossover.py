@@ -140,8 +140,8 @@ def _points(result: Crossover) -> Table:
     )
     table = Table(title="\n".join(lines), title_justify="left")
     table.add_column("searches", justify="right", no_wrap=True)
-    table.add_column("place")
-    for name in ("walk mean, ns", "p50", "p99", "M walks/s", "hits", "near: walk", "near: rate"):
+    table.add_column("place", no_wrap=True)
+    for name in ("walk, mean ns", "p50", "p99", "million/s", "hits", "near: walk", "rate"):
         table.add_column(name, justify="right")
     for number in result.concurrent:
         first = f"{number:,} ({_rounded(result.record_bytes[number])})"
@@ -167,22 +167,29 @@ def _hits(result: Crossover) -> Table | None:
     if not columns:
         return None
     table = Table(
-        title="reads that hit, by trace file (measured; all files share the cache)", title_justify="left"
+        title="reads of walks that hit, by trace file (measured; all files share the cache)",
+        title_justify="left",
     )
-    table.add_column("searches", justify="right")
-    table.add_column("cache")
-    for file in result.files:
-        table.add_column(printable(file.rsplit("/", 1)[-1]), justify="right")
-    for point in columns:
-        table.add_row(
-            f"{point.concurrent:,}",
-            point.variant.removeprefix("far cache="),
-            *(
-                "-" if hits.hit_rate is None else f"{100 * hits.hit_rate:.1f} %"
-                for hits in point.by_file or ()
-            ),
-        )
+    table.add_column("file")
+    table.add_column("cache", no_wrap=True)
+    numbers = sorted({point.concurrent for point in columns})
+    for number in numbers:
+        table.add_column(f"{number:,} searches", justify="right")
+    names = list(dict.fromkeys(point.variant for point in columns))
+    for index, file in enumerate(result.files):
+        for name in names:
+            table.add_row(
+                printable(file.rsplit("/", 1)[-1]) if name == names[0] else "",
+                name.removeprefix("far cache="),
+                *(_rate(result.point(number, name), index) for number in numbers),
+            )
+        table.add_section()
     return table
+
+
+def _rate(point: Point, file: int) -> str:
+    rate = point.by_file[file].hit_rate if point.by_file is not None else None
+    return "-" if rate is None else f"{100 * rate:.1f} %"
 
 
 def _rounded(size: int) -> str:

@@ -116,7 +116,15 @@ def test_the_tables_fit_a_pipe_and_name_everything(found):
     with target.capture() as capture:
         print_crossover(found[0], target)
     text = capture.get()
-    for words in ("314.6 ns", "input", "measured", "stack stream", "two", "the article claims 85 %", "Near memory"):
+    for words in (
+        "314.6 ns",
+        "input",
+        "measured",
+        "stack stream",
+        "two",
+        "the article claims 85 %",
+        "Near memory",
+    ):
         assert words in " ".join(text.replace("\n", " ").split()), words
     assert max(map(len, text.splitlines())) <= 110
 
