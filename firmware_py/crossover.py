@@ -85,29 +85,45 @@ class Crossover:
     @property
     def sentence(self) -> str:
         """Where near memory wins, and where it does not."""
-        clauses = []
-        for variant in self.variants:
-            if variant.near:
-                continue
-            latency = self._wins(variant.name, "mean_ns", less=True)
-            rate = self._wins(variant.name, "walks_per_second", less=False)
-            clauses.append(
-                f"against {variant.name} it wins in mean walk latency {latency} "
-                f"and in walks per second {rate}"
+        clauses = [
+            f"in {what} {self._outcome(figure, less=less)}"
+            for what, figure, less in (
+                ("mean walk latency", "mean_ns", True),
+                ("median walk latency", "p50_ns", True),
+                ("walks per second", "walks_per_second", False),
             )
-        return f"Near memory, on these traces: {'; '.join(clauses)}."
+        ]
+        return f"On these traces near memory wins {'; '.join(clauses)}."
 
-    def _wins(self, variant: str, figure: str, *, less: bool) -> str:
+    def _outcome(self, figure: str, *, less: bool) -> str:
+        """Against which variants near wins at which concurrencies, those with the same answer together."""
+        groups: dict[tuple[int, ...], list[str]] = {}
+        for row in self.variants:
+            if not row.near:
+                groups.setdefault(self._wins(row.name, figure, less=less), []).append(row.name)
+        lost = groups.pop((), [])
+        parts = [f"against {_listed(names)} {self._where(won)}" for won, names in groups.items()]
+        if lost:
+            parts.append(f"nowhere against {_listed(lost)}")
+        return ", ".join(parts)
+
+    def _wins(self, variant: str, figure: str, *, less: bool) -> tuple[int, ...]:
         won: list[int] = []
         for concurrent in self.concurrent:
             near, far = (getattr(self.point(concurrent, name), figure) for name in ("near", variant))
             if near is not None and far is not None and (near < far if less else near > far):
                 won.append(concurrent)
-        if not won:
-            return "nowhere"
+        return tuple(won)
+
+    def _where(self, won: Sequence[int]) -> str:
         if len(won) == len(self.concurrent):
             return "at every concurrency"
-        return f"at {', '.join(f'{count:,}' for count in won)} searches only"
+        return f"at {_listed([f'{count:,}' for count in won])} at a time only"
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Words with commas between them, and `and` before the last."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def parse_concurrent(text: str) -> list[int]:

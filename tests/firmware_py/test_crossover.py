@@ -1,5 +1,6 @@
 """The crossover on the fake accelerator: its points, its sentence, its document, its picture, bad options."""
 
+import dataclasses
 import json
 import sys
 from contextlib import contextmanager
@@ -87,13 +88,29 @@ def test_a_point_says_what_the_machine_did(found):
     assert speedups(result, near) == (1, 1)
 
 
-def test_the_sentence_says_where_near_wins(found):
+def test_the_sentence_says_where_near_wins_and_where_not(found):
     result, _ = found
-    assert result.sentence.startswith(
-        "Near memory, on these traces: against far it wins in mean walk latency at every concurrency and in "
-        "walks per second at every concurrency; against far cache=v100_l2:1KiB it wins"
+    first, second, third = result.sentence.split("; ")
+    assert first.startswith(
+        "On these traces near memory wins in mean walk latency against far, far cache=v100_l2:1KiB and far "
+        "cache=v100_l2 at every concurrency"
     )
-    assert result.sentence.count(";") == len(NAMES) - 2 and result.sentence.endswith(".")
+    # The fake's climbs on the stack take no time, its streams as long as walks.
+    assert first.endswith("nowhere against far stack stream and far cache=v100_l2 stack stream")
+    assert second.startswith("in median walk latency against far, far cache=v100_l2:1KiB")
+    assert third.startswith("in walks per second against far") and third.endswith(".")
+
+
+def test_the_sentence_names_the_concurrencies_where_near_wins(found):
+    result, _ = found
+    points = [
+        dataclasses.replace(point, walks_per_second=1e12)
+        if (point.concurrent, point.variant) == (6, "far")
+        else point
+        for point in result.points
+    ]
+    changed = dataclasses.replace(result, points=points)
+    assert "in walks per second against far at 1 at a time only, " in changed.sentence
 
 
 def test_the_document_parts_inputs_from_what_was_measured(found):
