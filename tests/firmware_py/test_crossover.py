@@ -140,7 +140,7 @@ def test_the_tables_fit_a_pipe_and_name_everything(found):
         "stack stream",
         "two",
         "the article claims 85 %",
-        "Near memory",
+        "near memory wins",
     ):
         assert words in " ".join(text.replace("\n", " ").split()), words
     assert max(map(len, text.splitlines())) <= 110
