@@ -213,6 +213,7 @@ class Golden:
                     if request is None:
                         continue
                     address = int(request.address)
+                    assert fill is None or fill[0] != address, f"atom {address} looked up before filled"
                     if request.write:
                         changes[name] += 1
                         if request.conditional or writing[other] or address >= ATOMS:
@@ -361,29 +362,28 @@ def _isolated(ways: int, latency: int, respond: int) -> tuple[int, int]:
         ctx.set(dut.hit_latency, latency)
         ctx.set(dut.walk.response.ready, 1)
         ctx.set(dut.memory_walk.request.ready, 1)
+        request, response = dut.walk.request, dut.memory_walk.response
         for _ in range(2):
-            request = dut.walk.request
             ctx.set(request.payload, {"address": 5, "tag": {"source": Source.FAR_WALKER, "context": 1}})
             ctx.set(request.valid, 1)
-            cycles, left = 0, None
+            cycles, due = 0, None
             while True:
-                _, _, valid, out = await ctx.tick().sample(
+                _, _, answered, out = await ctx.tick().sample(
                     dut.walk.response.valid, dut.memory_walk.request.valid
                 )
                 ctx.set(request.valid, 0)
-                if valid:
+                ctx.set(response.valid, 0)
+                if answered:
                     break
-                ctx.set(dut.memory_walk.response.valid, 0)
                 if out:
-                    left = respond
-                if left is not None:
-                    left -= 1
-                    if left == 0:
-                        ctx.set(dut.memory_walk.response.payload, {"tag": {"source": 1, "context": 1}})
-                        ctx.set(dut.memory_walk.response.valid, 1)
+                    due = cycles + respond
                 cycles += 1
-            ctx.set(dut.memory_walk.response.valid, 0)
+                if cycles == due:
+                    tag = {"source": Source.FAR_WALKER, "context": 1}
+                    ctx.set(response.payload, {"tag": tag, "status": MemoryStatus.OK})
+                    ctx.set(response.valid, 1)
             found.append(cycles)
+            await ctx.tick().repeat(3)  # the line is filled
 
     run(dut, bench)
     return found[0], found[1]
