@@ -45,10 +45,10 @@ class Topic(Protocol):
 TOPICS: Mapping[str, Topic] = {
     "latency": latency_measures,
     "throughput": throughput_measures,
-    "programs": programs_measures,
-    "pools": pools_measures,
     "area": area_measures,
     "instructions": instructions_measures,
+    "programs": programs_measures,
+    "pools": pools_measures,
 }
 
 
