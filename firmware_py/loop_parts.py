@@ -53,8 +53,8 @@ def loop_parts(config: DesignConfig, row_state: RowState) -> dict[LoopPart, int]
 def memory_side_cycles(config: DesignConfig, row_state: RowState) -> int:
     """Cycles of an isolated read at the port of the memory side, from its arrival to its response.
 
-    With a `clock_ratio` above 1 of one that arrives in the last cycle of a slow cycle: it is captured in that,
-    and its response passes the arbiter in a slow cycle of its own.
+    With a `clock_ratio` above 1 of one that arrives in the last cycle of a slow cycle: it is captured in
+    that, and its response passes the arbiter in a slow cycle of its own.
     """
     ratio, parts = config.clock_ratio, loop_parts(config, row_state)
     there = sum(parts.values()) - parts["walker"]

@@ -282,7 +282,7 @@ CONFIGS: dict[str, DesignConfig] = {
         link=LinkConfig(walk_credits=4, bulk_credits=4),
         scratchpad=ScratchpadConfig(banks=2, bank_bytes=2048),
         controller=ControllerConfig(
-            bank_queue=2, overflow=4, write_buffer=4, drain_high=3, drain_low=1, response_slots=8
+            bank_queue=3, overflow=4, write_buffer=4, drain_high=3, drain_low=1, response_slots=8
         ),
         memory=MemoryConfig(rows=2, columns=8),
     ),
@@ -291,7 +291,7 @@ CONFIGS: dict[str, DesignConfig] = {
         link=LinkConfig(walk_credits=8, bulk_credits=8),
         scratchpad=ScratchpadConfig(banks=2, bank_bytes=2048),
         controller=ControllerConfig(
-            bank_queue=2, write_buffer=4, drain_high=3, drain_low=1, response_slots=8
+            bank_queue=3, write_buffer=4, drain_high=3, drain_low=1, response_slots=8
         ),
         memory=MemoryConfig(channels=2, rows=2, columns=8),
     ),

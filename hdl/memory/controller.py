@@ -122,7 +122,7 @@ class Controller(wiring.Component):
         # -- Intake --
         connect(m, flipped(self.memory), atomic.port)
         enable: Value = Const(1)
-        empty = responses.empty & queues.empty & atomic.idle
+        captured_none: Value = Const(1)
         if self._slow:
             enable = self.enable
             m.submodules.atomic = EnableInserter(enable)(atomic)
@@ -130,7 +130,7 @@ class Controller(wiring.Component):
             connect(m, responses.response, captured.input)
             connect(m, captured.output, atomic.memory.response)
             m.d.comb += captured.enable.eq(enable)
-            empty = empty & captured.empty
+            captured_none = captured.empty
         else:
             m.submodules.atomic = atomic
             connect(m, responses.response, atomic.memory.response)
@@ -240,7 +240,7 @@ class Controller(wiring.Component):
             refresher.mode.eq(self.refresh),
             refresher.restart.eq(self.restart),
             self.restarted.eq(refresher.restarted),
-            refresher.quiet.eq(empty),
+            refresher.quiet.eq(queues.empty & responses.empty & atomic.idle & captured_none),
             refresher.settled.eq(timers.idle),
             refresher.busy.eq(queues.busy),
             refresher.reads.eq(

@@ -19,6 +19,7 @@ from firmware_py.paths import far_path, path_presets
 from firmware_py.transport.inprocess import InProcessTransport
 from hdl.layouts import RowClass
 from sim.compiled import CompiledModel
+from sim.model.bounds import isolated_bound
 from tests.compare_schema import require_schema
 from tests.sim.trace.samples import shared
 

@@ -14,6 +14,8 @@ from hdl.memory.timing import preset
 
 from ...errors import InputError
 from ..measures import Measure
+from .area import area_measures
+from .instructions import instructions_measures
 from .latency import latency_measures
 from .throughput import throughput_measures
 
@@ -41,6 +43,8 @@ class Topic(Protocol):
 TOPICS: Mapping[str, Topic] = {
     "latency": latency_measures,
     "throughput": throughput_measures,
+    "area": area_measures,
+    "instructions": instructions_measures,
 }
 
 
