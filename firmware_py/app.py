@@ -36,6 +36,9 @@ Concurrent = Annotated[int, typer.Option(help="Searches replayed at a time, each
 Channels = Annotated[int, typer.Option(help="Channels of the memory stack: 1, 2, 4, 8 or 16.")]
 PlacementName = Annotated[str, typer.Option("--placement", help="Which channel a tree lies in.")]
 LayoutName = Annotated[str, typer.Option("--layout", help="Where nodes lie in memory.")]
+ClimbName = Annotated[
+    str, typer.Option("--program", help="What finds where a search resumes: climb or climb_compressed.")
+]
 Ecc = Annotated[
     bool, typer.Option("--ecc", help="Correct memory errors (SECDED); a read takes a cycle more.")
 ]
@@ -64,6 +67,7 @@ def compare(
     far: Far = "v100_hbm2",
     concurrent: Concurrent = 1,
     layout: LayoutName = "creation",
+    program: ClimbName = "climb",
     channels: Channels = 1,
     placement: PlacementName = "round_robin",
     ecc: Ecc = False,
@@ -84,6 +88,7 @@ def compare(
         far=far,
         concurrent=concurrent,
         layout=layout,
+        program=program,
         channels=channels,
         placement=placement,
         ecc=ecc,
@@ -127,6 +132,7 @@ def demo(
         far=far,
         concurrent=concurrent,
         layout=layout,
+        program="climb",
         channels=channels,
         placement=placement,
         ecc=ecc,
@@ -189,6 +195,7 @@ def _compare(
     far: str,
     concurrent: int,
     layout: str,
+    program: str,
     channels: int,
     placement: str,
     ecc: bool,
@@ -206,7 +213,7 @@ def _compare(
     from .paths import far_path
     from .placement import placement_named
     from .plan import require_concurrent
-    from .programs import default_image
+    from .programs import replay_image
     from .progress import Reporter
     from .report.document import document, write_document
     from .report.table import console, print_comparison
@@ -215,7 +222,8 @@ def _compare(
         memory, channels=channels, ecc=ecc, address_map=address_map, stages=stages, clock_ratio=clock_ratio
     )
     far_path(far, config)
-    policy = layout_named(layout)
+    policy = layout_named(layout, config.memory)
+    image = replay_image(program)
     placed = placement_named(placement)
     mode = refresh_named(refresh)
     require_concurrent(concurrent, contexts=config.walker.contexts)
@@ -226,7 +234,8 @@ def _compare(
             config=config,
             far=far,
             concurrent=concurrent,
-            program=default_image(),
+            program=image,
+            climbing=program,
             layout=policy,
             placement=placed,
             refresh=mode,

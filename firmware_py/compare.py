@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from hdl.config import DesignConfig, named_config
-from hdl.layouts import RefreshMode
+from hdl.layouts import HopEvent, RefreshMode
 from hdl.memory.stack import StackMap
 from hdl.memory.timing import preset
 from sim.model.command_checker import check as check_commands
@@ -158,6 +158,8 @@ class PlaceFigures:
     """What ECC found in the replay; None without ECC."""
     replay_cycles: int
     """Cycles inside batches."""
+    stores: int
+    """Words that the walks stored."""
     run: Run
 
     @property
@@ -174,6 +176,10 @@ class Comparison:
     refresh: RefreshMode
     """What the memory did: all-bank where it has no per-bank refresh."""
     concurrent: int
+    climbing: str
+    """The program that found where a search resumes."""
+    layout: str
+    """The policy that chose each node's place."""
     placement: str
     """The policy that chose each tree's channel."""
     trees: Sequence[int]
@@ -212,6 +218,7 @@ def compare(
     concurrent: int,
     program: Image,
     layout: Layout,
+    climbing: str = "climb",
     placement: Placement | None = None,
     refresh: RefreshMode = RefreshMode.ALL_BANK,
     open_machine: OpenMachine,
@@ -220,9 +227,10 @@ def compare(
 ) -> Comparison:
     """The comparison of the traces of `files` on `config`, across the far preset `far`.
 
-    The default placement is `RoundRobin`. `announce` is told what is being built, `progress` the place, the
-    batches done and their number. Raises InputError for an input that cannot be replayed and InternalError
-    when the run cannot be trusted.
+    The default placement is `RoundRobin`. `climbing` is the program of `programs.CLIMBS`, in the image
+    `program`, that finds where a search resumes. `announce` is told what is being built,
+    `progress` the place, the batches done and their number. Raises InputError for an input that cannot be
+    replayed and InternalError when the run cannot be trusted.
     """
     path = far_path(far, config)
     placement = placement or RoundRobin()
@@ -230,6 +238,7 @@ def compare(
         (trace for file in files for trace in file.traces),
         program=program,
         layout=layout,
+        climbing=climbing,
         ring=ring_size(config),
         memory_atoms=config.memory.atoms,
         contexts=config.walker.contexts,
@@ -256,6 +265,8 @@ def compare(
         config=config,
         refresh=effective_mode(config.memory.timing, refresh),
         concurrent=concurrent,
+        climbing=climbing,
+        layout=layout.name,
         placement=placement.name,
         trees=np.bincount(
             [planned.channel for planned in plan.traces], minlength=config.memory.channels
@@ -329,6 +340,9 @@ def _run_place(
         channels=channels,
         errors=machine.driver.memory_errors() if config.controller.ecc else None,
         replay_cycles=int(run.batch_cycles.sum()),
+        stores=int(
+            np.count_nonzero((logs.hops["place"] == place) & (logs.hops["event"] == HopEvent.STORE.value))
+        ),
         run=run,
     )
 

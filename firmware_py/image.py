@@ -1,4 +1,4 @@
-"""Where records live: address ranges of searches, the layout of a tree in one, and the host's mirror of it.
+"""Where records live: address ranges of searches, and the host's mirror of one.
 
 Addresses are atom addresses. Atom 0 is null and never given out.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +17,13 @@ from sim.trace.validator import BLOCK_BYTES
 
 from .commands import FULL_MASK, Atoms
 from .errors import InputError
+from .layout import CreationOrder, Layout, layout_named
 from .records import (
     CANDIDATE,
     CHILD,
     DEAD_BIT,
     DEPTH,
+    LIVE,
     NO_SCORE,
     PARENT,
     SCORE,
@@ -37,7 +38,6 @@ from .records import (
 )
 
 __all__ = [
-    "LAYOUTS",
     "AddressSpace",
     "CreationOrder",
     "Layout",
@@ -52,38 +52,6 @@ class MemoryFull(InputError):
     """A tree does not fit in the memory."""
 
 
-class Layout(Protocol):
-    """A policy that says where each node of a tree lives, relative to the first atom of its range."""
-
-    name: str
-
-    def place(self, nodes: Sequence[Node]) -> tuple[NDArray[np.int64], int]:
-        """The offset of every node by id (distinct, from 0), and the number of atoms they span."""
-        ...
-
-
-class CreationOrder:
-    """Layout policy: nodes lie one after another in the order in which the search made them."""
-
-    name = "creation"
-
-    def place(self, nodes: Sequence[Node]) -> tuple[NDArray[np.int64], int]:
-        """Offset = id: ids are dense in order of creation."""
-        return np.arange(len(nodes), dtype=np.int64), len(nodes)
-
-
-#: Every layout policy by name.
-LAYOUTS: dict[str, Layout] = {policy.name: policy for policy in (CreationOrder(),)}
-
-
-def layout_named(name: str) -> Layout:
-    """The layout policy called `name`. Raises InputError that lists the known names."""
-    try:
-        return LAYOUTS[name]
-    except KeyError:
-        raise InputError(f"unknown layout {name!r}: expected one of {', '.join(LAYOUTS)}") from None
-
-
 class AddressSpace:
     """Ranges of the `atoms` addresses from `first` on, given out one after another, again when free."""
 
@@ -94,13 +62,14 @@ class AddressSpace:
         self._cursor = self._first
         self._live: dict[int, int] = {}
 
-    def allocate(self, count: int) -> int:
-        """The first of `count` free atoms, from where the last range ended on (then from the start).
+    def allocate(self, count: int, *, alignment: int = 1) -> int:
+        """The first of `count` free atoms, a multiple of `alignment`, from where the last range ended on
+        (then from the start).
 
         Raises MemoryFull when no free range is that long.
         """
         for start in (self._cursor, self._first):
-            base = self._first_fit(start, count)
+            base = self._first_fit(start, count, alignment)
             if base is not None:
                 self._live[base] = count
                 self._cursor = base + count
@@ -115,14 +84,14 @@ class AddressSpace:
         """Give back the range that starts at `base`. Raises KeyError when none does."""
         del self._live[base]
 
-    def _first_fit(self, start: int, count: int) -> int | None:
-        base = start
+    def _first_fit(self, start: int, count: int, alignment: int) -> int | None:
+        base = -(-start // alignment) * alignment
         for live, length in sorted(self._live.items()):
             if live + length <= base:
                 continue
             if base + count <= live:
                 break
-            base = live + length
+            base = -(-(live + length) // alignment) * alignment
         return base if base + count <= self._limit else None
 
 
@@ -139,16 +108,21 @@ class TreeImage(MutableMapping[int, Atom]):
     """The records of one search: a mirror of its address range, and what of it memory does not have yet.
 
     The range holds the nodes as `layout` places them, then a list area of `list_atoms` atoms for candidate
-    lists, used again by every list. Setters change the mirror and mark the changed words; `flush` returns
+    lists, used again by every list; `turn` counts the trees placed before.
+
+    Setters change the mirror and mark the changed words; `flush` returns
     the writes that bring memory up to date.
     """
 
-    def __init__(self, nodes: Sequence[Node], *, layout: Layout, list_atoms: int) -> None:
-        self._offsets, self._list_offset = layout.place(nodes)
+    def __init__(self, nodes: Sequence[Node], *, layout: Layout, list_atoms: int, turn: int = 0) -> None:
+        self._offsets, self._list_offset = layout.place(nodes, turn=turn)
+        self.alignment = layout.alignment
         self.size = self._list_offset + list_atoms
         self.base = 0
         """First atom of the range; set by `move_to` before anything is written."""
         self.words: Atoms = np.zeros((self.size, 8), dtype=np.uint32)
+        self.known = np.zeros(self.size, dtype=np.bool_)
+        """The atoms that were ever written; between the nodes of a layout with gaps, memory is not known."""
         self._dirty = np.zeros(self.size, dtype=np.uint32)
         self._touched: set[int] = set()
         self._last_child: dict[int, int] = {}
@@ -192,6 +166,7 @@ class TreeImage(MutableMapping[int, Atom]):
         if address not in self:
             raise KeyError(address)
         self.words[address - self.base] = record_words(atom)
+        self.known[address - self.base] = True
 
     def __delitem__(self, address: int) -> None:
         raise TypeError(f"atom {address} cannot be removed: expected a read or a write")
@@ -231,6 +206,23 @@ class TreeImage(MutableMapping[int, Atom]):
     def set_dead(self, node: int) -> None:
         """Mark the node dead."""
         self._set(int(self._offsets[node]), DEAD_BIT, 1, "dead")
+
+    def revive(self, node: int) -> None:
+        """Mark the node alive again."""
+        self._set(int(self._offsets[node]), DEAD_BIT, 0, "dead")
+
+    def is_open(self, node: int) -> bool:
+        """Whether a climb ends at the node: it is alive and has something untried."""
+        status = self.word(node, LIVE.word)
+        return not status >> DEAD_BIT.low & 1 and status & UNTRIED_MAX > 0
+
+    def skip(self, node: int) -> int:
+        """The node's SKIP word."""
+        return self.word(node, SKIP.word)
+
+    def set_skip(self, node: int, word: int) -> None:
+        """Set the node's SKIP word (`programs/climb_compressed.py`)."""
+        self._set(int(self._offsets[node]), SKIP, word, "skip")
 
     def add_visit(self, node: int, value: int) -> None:
         """Add a value (Q16.16) to the node's value sum, and one to its visits."""
@@ -308,4 +300,5 @@ class TreeImage(MutableMapping[int, Atom]):
         for word in words:
             mask |= 0xF << 4 * word
         self._dirty[offset] = mask & FULL_MASK
+        self.known[offset] = True
         self._touched.add(offset)

@@ -87,6 +87,7 @@ def make_plan(
     *,
     program: Image,
     layout: Layout,
+    climbing: str = "climb",
     ring: RingSize,
     memory_atoms: int,
     contexts: int,
@@ -97,14 +98,15 @@ def make_plan(
     """The plan of a replay on a stack of `memory_atoms` in `channels`, trees placed by `placement`.
 
     Every search has a context number of its own, so that the plan is the same for the far walker, which has
-    one set of contexts. The default placement is `RoundRobin`.
+    one set of contexts. The default placement is `RoundRobin`. `climbing` is the program of `CLIMBS`, in
+    the image `program`, that finds where a search resumes.
 
     Raises InputError naming file, trace and event for a tree that does not fit in the memory, a value that
     a record cannot hold and a list longer than the completion ring; and for `concurrent` out of range.
     """
     require_concurrent(concurrent, contexts=contexts)
     space = _Space(memory_atoms, channels, placement or RoundRobin())
-    return _Planner(program, layout, ring, memory_atoms, concurrent, space).plan(iter(traces))
+    return _Planner(program, layout, climbing, ring, memory_atoms, concurrent, space).plan(iter(traces))
 
 
 @dataclass
@@ -139,12 +141,12 @@ class _Space:
     def channels(self) -> int:
         return len(self._spaces)
 
-    def allocate(self, count: int) -> tuple[int, int]:
+    def allocate(self, count: int, *, alignment: int) -> tuple[int, int]:
         """A channel and the first of `count` free atoms in it. Raises MemoryFull when no channel has them."""
         refused: MemoryFull | None = None
         for channel in self._placement.order(number=self._placed, searches=self._searches):
             try:
-                base = self._spaces[channel].allocate(count)
+                base = self._spaces[channel].allocate(count, alignment=alignment)
             except MemoryFull as error:
                 refused = refused or error
                 continue
@@ -164,6 +166,7 @@ class _Planner:
         self,
         program: Image,
         layout: Layout,
+        climbing: str,
         ring: RingSize,
         memory_atoms: int,
         concurrent: int,
@@ -171,6 +174,7 @@ class _Planner:
     ) -> None:
         self._program = program
         self._layout = layout
+        self._climbing = climbing
         self._ring = ring
         self._memory_atoms = memory_atoms
         self._concurrent = concurrent
@@ -213,10 +217,10 @@ class _Planner:
         )
 
     def _open(self, trace: Trace, *, context: int, number: int) -> _Slot:
-        search = Search(trace.events, layout=self._layout)
+        search = Search(trace.events, layout=self._layout, climbing=self._climbing, turn=number)
         image = search.image
         try:
-            channel, base = self._space.allocate(image.size)
+            channel, base = self._space.allocate(image.size, alignment=image.alignment)
             image.move_to(base)
         except InputError as error:
             raise InputError(f"{trace.file}: trace {trace.name}: {error}") from None

@@ -22,7 +22,10 @@ __all__ = [
     "SCORE",
     "SIBLING",
     "SKIP",
+    "SKIP_ADDRESS",
+    "SKIP_STAMP",
     "STATE",
+    "STATE_BLOCK",
     "STATE_LENGTH",
     "STATUS",
     "UNTRIED",
@@ -63,7 +66,10 @@ LIVE = BitField(4, 0, 13, signed=True)
 FLAGS = BitField(4, 13, 7)
 DEPTH = BitField(4, 20, 12)
 SKIP = BitField(5)
-"""Skip ancestor; in a tree that takes `backup`, the value sum (32-bit signed, Q16.16)."""
+"""Skip ancestor (`climb_compressed`); in a tree that takes `backup`, the value sum (signed, Q16.16)."""
+SKIP_ADDRESS = BitField(5, 0, 28)
+SKIP_STAMP = BitField(5, 28, 4)
+"""The tree's stamp when the skip was written; a skip with another one does not count."""
 STATE = BitField(6)
 """First state block record."""
 STATE_LENGTH = BitField(7, 0, 16)
@@ -77,6 +83,9 @@ NO_SCORE = -(1 << 31)
 # Candidate record of a select list: w0 node, w1 score (as SCORE), w2 sequence, w3 next, w4 copy of the
 # node's dead bit in DEAD_BIT's place (refreshed by the host when it writes the list).
 CANDIDATE = {"node": 0, "score": 1, "sequence": 2, "next": 3, "status": 4}
+# State block of a pool: w0 next block of the same state, w1 size in bytes, w2 its place in the bulk store,
+# w3 the lessee (0 = free), w4 the next record of the pool, which is a ring.
+STATE_BLOCK = {"next": 0, "size": 1, "place": 2, "owner": 3, "ring": 4}
 # Hash entry: w0..w3 the full 128-bit key, w4 node, w5 next entry of the chain.
 HASH_ENTRY = {"key": 0, "node": 4, "next": 5}
 

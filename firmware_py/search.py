@@ -10,7 +10,9 @@ from sim.trace.events import Backtrack, Backup, Eval, Event, Expand, Jump, Node,
 
 from .errors import InputError
 from .image import Layout, TreeImage
+from .programs import climb_compressed
 from .records import SCORE
+from .skips import Skips
 from .walks import (
     Expectation,
     ExpectList,
@@ -40,19 +42,27 @@ class Search:
     """The replay of one trace's events: `advance` goes on to the next walk.
 
     Needs the events of one trace, from `begin` to `end`, valid as `sim.trace.schema` checks them. Errors
-    are InputError with the event's index in `event`.
+    are InputError with the event's index in `event`. `climbing` is the program of `programs.CLIMBS` that
+    finds where a search resumes; a trace that needs its nodes' SKIP words for sums (`backup`) cannot have
+    skips as well, and is an InputError when it climbs. `turn` counts the trees placed before.
     """
 
-    def __init__(self, events: Sequence[Event], *, layout: Layout) -> None:
+    def __init__(
+        self, events: Sequence[Event], *, layout: Layout, climbing: str = "climb", turn: int = 0
+    ) -> None:
         self.events = events
+        self._climbing = climbing
         nodes = [event for event in events if isinstance(event, Node)]
         lists = [len(event.candidates) for event in events if isinstance(event, Select)]
         self.nodes = len(nodes)
-        self.image = TreeImage(nodes, layout=layout, list_atoms=max(lists, default=0))
+        self.image = TreeImage(nodes, layout=layout, list_atoms=max(lists, default=0), turn=turn)
         self.unasked: list[Unasked] = []
         self.event = 0
         """Index of the event that `advance` is at."""
         self._parent: dict[int, int | None] = {}
+        self.skips: Skips | None = None
+        if climbing == "climb_compressed" and any(isinstance(event, Backtrack) for event in events):
+            self.skips = Skips(self.image)
 
     def advance(self) -> Question | None:
         """The next walk, with every record change before it in `image`; None at the trace's end."""
@@ -63,8 +73,10 @@ class Search:
                 case Node():
                     self.image.make_node(event)
                     self._parent[event.id] = event.parents[0] if event.parents else None
+                    if self.skips is not None:
+                        self.skips.made(event.id, self._parent[event.id])
                 case Expand():
-                    self.image.set_untried(event.id, event.untried)
+                    self._expand(event)
                 case Eval():
                     self._score(event)
                 case Prune():
@@ -84,6 +96,8 @@ class Search:
                     pass  # the other events change no record and ask nothing
             self.event += 1
             if question is not None:
+                if self.skips is not None:
+                    self.skips.settle()
                 return question
         return None
 
@@ -95,16 +109,20 @@ class Search:
             return self._no_walk("backtrack from a node without a parent: there is nowhere to climb")
         target = None if event.to is None else self.image.address(event.to)
         checked = event.check != "none"
+        expectation: Expectation = ExpectNode(address=target)
+        if self.skips is not None and target is not None:
+            # The walk that leaves skips behind does not end where it found its answer.
+            expectation = ExpectRegister(value=target)
         return Question(
             event=self.event,
             check=event.check,
             reason=event.reason,
             source=event.untried_source if checked else None,
-            program="climb",
+            program=self._climbing,
             start=self.image.address(start),
-            registers=(),
+            registers=self._climb_registers(self.image.address(start)),
             yields=0,
-            expectation=ExpectNode(address=target) if checked else ExpectNothing(),
+            expectation=expectation if checked else ExpectNothing(),
         )
 
     def _common_ancestor(self, event: Jump) -> Question | None:
@@ -155,7 +173,14 @@ class Search:
             expectation=expectation,
         )
 
+    def _climb_registers(self, start: int) -> tuple[int, ...]:
+        if self.skips is None:
+            return ()
+        return climb_compressed.launch_registers(start=start, stamp=self.skips.stamp)
+
     def _backup(self, event: Backup) -> Question | None:
+        if self.skips is not None:
+            raise InputError("backup adds to the word that holds the skips: expected --program climb")
         value = round(event.value * (1 << _VALUE_FRACTION_BITS))
         if self._parent[event.path[-1]] is not None:
             for node in event.path:
@@ -180,6 +205,12 @@ class Search:
             self.image.set_score(event.id, event.score)
         except ValueError as error:
             raise InputError(f"field {error}") from None
+
+    def _expand(self, event: Expand) -> None:
+        before = self.image.is_open(event.id)
+        self.image.set_untried(event.id, event.untried)
+        if self.skips is not None and not before and self.image.is_open(event.id):
+            self.skips.opened(event.id)
 
     def _no_walk(self, reason: str) -> None:
         self.unasked.append(Unasked(event=self.event, reason=reason))

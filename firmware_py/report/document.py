@@ -61,6 +61,9 @@ def document(comparison: Comparison) -> dict[str, Any]:
             "negative_control": {control.check: "wrong" for control in comparison.controls},
             "channels": [_channel(comparison, channel) for channel in range(len(comparison.trees))],
             "placement": comparison.placement,
+            "program": comparison.climbing,
+            "layout": comparison.layout,
+            "stores": {"near": comparison.near.stores, "far": comparison.far.stores},
             "failures": list(comparison.failures),
         },
     }

@@ -74,10 +74,12 @@ def comparison_table(comparison: Comparison) -> Table:
     logic = "" if slow == 1 else f", logic at the memory at 1/{slow} of the clock"
     logic += "" if stages == 1 else f", {stages} execute stages"
     searches = "one search" if comparison.concurrent == 1 else f"{comparison.concurrent} searches"
+    how = "" if comparison.climbing == "climb" else f", {comparison.climbing}"
+    how += "" if comparison.layout == "creation" else f", layout {comparison.layout}"
     table = Table(
         title=(
             f"{comparison.config.memory.timing.name}{ecc}, {channels}, {refresh}{entries}{logic}, "
-            f"1 cycle = {clock:g} ns, {searches} at a time\n"
+            f"1 cycle = {clock:g} ns, {searches} at a time{how}\n"
             f"far: {path.path.name}, {path.path.published_ns:g} ns a dependent read, row "
             f"{path.path.row_state} ({path.path.source})"
         ),

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from firmware_py import commands
+from firmware_py.assembler import Image
 from firmware_py.driver import Accelerator
-from firmware_py.programs import default_image
-from firmware_py.records import CANDIDATE, HASH_ENTRY, NO_SCORE, SCORE, SKIP
+from firmware_py.programs import decision_image, default_image, pool_image, replay_image
+from firmware_py.programs.climb_compressed import launch_registers, skip_word
+from firmware_py.records import CANDIDATE, HASH_ENTRY, NO_SCORE, SCORE, SKIP, STATE, STATE_BLOCK
 from firmware_py.transport.inprocess import InProcessTransport
 from hdl.config import named_config
 from hdl.layouts import WalkStatus
@@ -23,16 +25,44 @@ _ATOMS = 600
 _WINDOW = (1, _ATOMS)
 _BUDGET = 20_000
 _WALKS = 40
+_STAMP = 3
+_LESSEE = 5
+#: Every set of programs that is loaded together.
+_IMAGES: dict[str, Image] = {
+    "default": default_image(),
+    "replay": replay_image("climb_compressed"),
+    "decision": decision_image(),
+    "pool": pool_image(),
+}
+#: Entries whose walks store. They may share records, so they run one after another, in one context.
+_STORING = {"backup", "climb_compressed", "decide", "reclaim_release", "pool_take", "pool_give"}
+
+
+def _compressed(chance: random.Random, nodes: list[int], start: int) -> tuple[int, ...]:
+    return launch_registers(start=start, stamp=_STAMP)
+
+
+def _root(chance: random.Random, nodes: list[int], start: int) -> tuple[int, ...]:
+    return (start,)
+
+
 #: Entries, and the registers that a walk of each is launched with: a drawing for each.
 _LAUNCHES = {
-    "climb": lambda chance, nodes: (),
-    "best_sibling": lambda chance, nodes: (0, 0, chance.choice((0, -4096))),
-    "select_k": lambda chance, nodes: (chance.randrange(6), chance.randrange(2)),
-    "select_k_live": lambda chance, nodes: (chance.randrange(6),),
-    "common_ancestor": lambda chance, nodes: (chance.choice(nodes),),
-    "visited": lambda chance, nodes: tuple(chance.randrange(2) for _ in range(4)),
-    "descend": lambda chance, nodes: (),
-    "backup": lambda chance, nodes: (chance.getrandbits(32),),
+    "climb": lambda chance, nodes, start: (),
+    "climb_compressed": _compressed,
+    "decide": lambda chance, nodes, start: (0, 0, chance.choice((0, -4096)), 0, chance.choice((_STAMP, 16))),
+    "blocks": lambda chance, nodes, start: (),
+    "reclaim": _root,
+    "reclaim_release": _root,
+    "pool_take": lambda chance, nodes, start: (_LESSEE, chance.randint(1, 6), 0, 0, 0, start),
+    "pool_give": lambda chance, nodes, start: (_LESSEE,),
+    "best_sibling": lambda chance, nodes, start: (0, 0, chance.choice((0, -4096))),
+    "select_k": lambda chance, nodes, start: (chance.randrange(6), chance.randrange(2)),
+    "select_k_live": lambda chance, nodes, start: (chance.randrange(6),),
+    "common_ancestor": lambda chance, nodes, start: (chance.choice(nodes),),
+    "visited": lambda chance, nodes, start: tuple(chance.randrange(2) for _ in range(4)),
+    "descend": lambda chance, nodes, start: (),
+    "backup": lambda chance, nodes, start: (chance.getrandbits(32),),
 }
 
 
@@ -54,15 +84,39 @@ class _Records:
             words[SCORE.word] = chance.choice((NO_SCORE, chance.randrange(-3, 3))) & 0xFFFFFFFF
             untried = chance.choice((0, 0, 0, 1, 4095))
             words[4] = depth[node] << 20 | chance.getrandbits(7) << 13 | chance.randrange(2) << 12 | untried
-            words[SKIP.word] = chance.getrandbits(32)
+            words[SKIP.word] = self._skip(chance, parent)
             words[7] = chance.choice((0, 7, 65534, 65535)) << 16 | chance.getrandbits(16)
             if parent and parent in last_child:
                 self.words[last_child[parent]][2] = node
             elif parent:
                 self.words[parent][1] = node
             last_child[parent] = node
+        self._states(free, chance)
         self.lists = [self._chain(free, chance, self._candidate) for _ in range(12)]
         self.chains = [self._chain(free, chance, self._entry) for _ in range(12)]
+
+    def _skip(self, chance, parent) -> int:
+        """None, a true one, or a stale one."""
+        over = self.words[parent][0] if parent else 0
+        if not over:
+            return 0
+        return chance.choice((0, skip_word(stamp=_STAMP, target=over), skip_word(stamp=7, target=parent)))
+
+    def _states(self, free, chance) -> None:
+        """A pool, and chains of its blocks as the states of some nodes."""
+        self.pool = [free.pop() for _ in range(150)]
+        self.chained: list[int] = []
+        for block, after in zip(self.pool, [*self.pool[1:], self.pool[0]], strict=True):
+            self.words[block][STATE_BLOCK["ring"]] = after
+            self.words[block][STATE_BLOCK["owner"]] = chance.choice((0, 0, _LESSEE, 9))
+        blocks = iter(chance.sample(self.pool, len(self.pool)))
+        for node in chance.sample(self.nodes, 40):
+            for _ in range(chance.randint(1, 3)):
+                block = next(blocks)
+                self.words[block][STATE_BLOCK["owner"]] = _LESSEE
+                self.words[block][STATE_BLOCK["next"]] = self.words[node][STATE.word]
+                self.words[node][STATE.word] = block
+            self.chained.append(self.words[node][STATE.word])
 
     def _chain(self, free, chance, fill) -> int:
         addresses = [free.pop() for _ in range(chance.randint(1, 12))]
@@ -87,6 +141,10 @@ class _Records:
     def start(self, entry: str, chance: random.Random) -> int:
         if entry.startswith("select"):
             return chance.choice(self.lists)
+        if entry in ("blocks", "pool_give"):
+            return chance.choice(self.chained)
+        if entry == "pool_take":
+            return chance.choice(self.pool)
         return chance.choice(self.chains if entry == "visited" else self.nodes)
 
     def atoms(self) -> np.ndarray:
@@ -97,13 +155,13 @@ class _Records:
 def machine() -> Iterator[tuple[CompiledModel, Accelerator]]:
     with CompiledModel(named_config("simulation")) as model:
         accelerator = Accelerator(InProcessTransport(model))
-        accelerator.load_program(default_image().words)
         accelerator.set_link(latency_up=20, latency_down=30)
         yield model, accelerator
 
 
-def _golden(entry: str, memory: dict[int, Atom], address: int, registers: tuple[int, ...]) -> WalkResult:
-    image = default_image()
+def _golden(
+    image: Image, entry: str, memory: dict[int, Atom], address: int, registers: tuple[int, ...]
+) -> WalkResult:
     return run_walk(
         image.instructions,
         memory,
@@ -111,37 +169,39 @@ def _golden(entry: str, memory: dict[int, Atom], address: int, registers: tuple[
         entry=image.entries[entry],
         registers=[value & 0xFFFFFFFF for value in registers],
         window=_WINDOW,
-        writable=entry == "backup",
+        writable=entry in _STORING,
         budget=_BUDGET,
     )
 
 
-def test_every_entry_of_the_default_image_is_launched_here() -> None:
-    assert set(_LAUNCHES) == set(default_image().entries)
+def test_every_entry_of_every_image_is_launched_here() -> None:
+    assert set(_LAUNCHES) == {entry for image in _IMAGES.values() for entry in image.entries}
 
 
 @pytest.mark.parametrize("place", (0, 1), ids=("near", "far"))
-@pytest.mark.parametrize("entry", _LAUNCHES)
-def test_rtl_and_interpreter_agree(machine, entry: str, place: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "entry"), [(name, entry) for name, image in _IMAGES.items() for entry in image.entries]
+)
+def test_rtl_and_interpreter_agree(machine, name: str, entry: str, place: int) -> None:
     model, accelerator = machine
+    image = _IMAGES[name]
+    accelerator.load_program(image.words)
     chance = random.Random(f"{_SEED} {entry}")  # printed by pytest with the entry when a test fails
     records = _Records(chance)
     accelerator.load_image(1, records.atoms())
     memory: dict[int, Atom] = {address: tuple(words) for address, words in records.words.items()}
-    # Walks that store share paths: they run one after another, in one context.
-    contexts = 1 if entry == "backup" else accelerator.contexts
+    contexts = 1 if entry in _STORING else accelerator.contexts
     for context in range(contexts):
         accelerator.configure_context(
-            context, base=_WINDOW[0], limit=_WINDOW[1], writable=entry == "backup", budget=_BUDGET
+            context, base=_WINDOW[0], limit=_WINDOW[1], writable=entry in _STORING, budget=_BUDGET
         )
-    launches = [
-        (records.start(entry, chance), _LAUNCHES[entry](chance, records.nodes)) for _ in range(_WALKS)
-    ]
+    starts = [records.start(entry, chance) for _ in range(_WALKS)]
+    launches = [(start, _LAUNCHES[entry](chance, records.nodes, start)) for start in starts]
     batch = np.concatenate(
         [
             commands.walk(
                 place=place,
-                entry=default_image().entries[entry],
+                entry=image.entries[entry],
                 context=index % contexts,
                 address=address,
                 registers=[value & 0xFFFFFFFF for value in registers],
@@ -150,7 +210,7 @@ def test_rtl_and_interpreter_agree(machine, entry: str, place: int) -> None:
         ]
     )
     done = accelerator.run_batch(batch).records
-    results = [_golden(entry, memory, address, registers) for address, registers in launches]
+    results = [_golden(image, entry, memory, address, registers) for address, registers in launches]
     for index, expected in enumerate(results):
         mine = done[done["tag"] == index]
         *yields, end = mine

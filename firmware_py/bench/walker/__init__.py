@@ -16,7 +16,10 @@ from ...errors import InputError
 from ..measures import Measure
 from .area import area_measures
 from .instructions import instructions_measures
+from .isolation import isolation_measures
 from .latency import latency_measures
+from .pools import pools_measures
+from .programs import programs_measures
 from .throughput import throughput_measures
 
 __all__ = ["MEMORY", "SCHEMA", "TOPICS", "Topic", "require_topics", "walker_document", "walker_measures"]
@@ -45,6 +48,9 @@ TOPICS: Mapping[str, Topic] = {
     "throughput": throughput_measures,
     "area": area_measures,
     "instructions": instructions_measures,
+    "programs": programs_measures,
+    "pools": pools_measures,
+    "isolation": isolation_measures,
 }
 
 
