@@ -213,7 +213,9 @@ class _Tenants:
             one = (place.bank == 0) & (place.pseudo_channel == 0)
             # Rows in an order in which no two neighbours are alike.
             places = places[one]
-        each = min(_OTHER_HOPS, len(places) // max(others, 1))
+        # So many that they outlast the first tenant: together they do one in so many cycles at best.
+        apart = 30 if deed == "conditional_stores" else 4
+        each = min(_OTHER_HOPS, len(places) // max(others, 1), _CYCLES // (apart * max(others, 1)))
         starts = []
         for number in range(others):
             chain = places[number * each : (number + 1) * each]
