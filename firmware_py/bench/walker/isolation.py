@@ -127,7 +127,7 @@ class Tenants:
     def p99(self, walk: str, deed: str, others: int, refresh: RefreshMode, *, tenant: int = 1) -> float:
         """The 99th percentile of the loops of `walk`, in cycles, beside `others` walks that do `deed`.
 
-        `tenant` is that of the others; the walk's own is 0. Raises InternalError as `isolation_measures` does.
+        `tenant` is that of the others; the walk's own is 0. Raises what `isolation_measures` raises.
         """
         model, accelerator, config = self._model, self._accelerator, self._model.config
         rng = np.random.default_rng(_SEED)
