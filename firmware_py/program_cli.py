@@ -37,7 +37,7 @@ def disassemble(
     """Write a walk program as text, which `clew assemble` makes the same words of."""
     from .assembly_text import AssemblyTextError, read_words
     from .disassembly import write_text
-    from .programs import default_image
+    from .programs import decision_image, default_image, pool_image
 
     if (file is None) == (program is None):
         raise InputError("disassemble: expected either a file of words or --program")
@@ -48,10 +48,12 @@ def disassemble(
         except AssemblyTextError as error:
             raise InputError(str(error)) from None
         return
-    image = default_image()
-    if program not in image.hop_costs:
-        raise InputError(f"unknown program {program!r}: expected one of {', '.join(image.hop_costs)}")
-    _put(write_text(*image.program(program)), out)
+    images = {
+        name: image for image in (pool_image(), decision_image(), default_image()) for name in image.hop_costs
+    }
+    if program not in images:
+        raise InputError(f"unknown program {program!r}: expected one of {', '.join(sorted(images))}")
+    _put(write_text(*images[program].program(program)), out)
 
 
 def _text(file: Path) -> str:

@@ -63,4 +63,6 @@ def near_walk_bound(config: DesignConfig, mode: RefreshMode, *, steps: int, verd
     room = min(config.controller.overflow, config.controller.write_buffer)
     asked = config.walker.contexts * (1 + Arbiter.WALK_WAIT)
     port = (-(-asked // room) + 1) * wait
-    return walk_bound(config.walker, steps=steps, wait=wait, port=port, verdict=verdict)
+    bound = walk_bound(config.walker, steps=steps, wait=wait, port=port, verdict=verdict)
+    # A walker on a slower clock waits for no more of its own cycles than of the memory's.
+    return config.clock_ratio * bound

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from firmware_py.assembler import Image
 from firmware_py.assembly_text import AssemblyTextError, assemble_line, read_text, read_words
 from firmware_py.disassembly import disassemble, write_text
-from firmware_py.programs import default_image
+from firmware_py.programs import decision_image, default_image, pool_image
 from hdl.walker.isa import Exit, ExitKind, Instruction, InstructionLayout, Op, PointerKind, Update, UpdateKind
 from sim.model.random_programs import random_instruction
 
@@ -29,16 +30,16 @@ def _legal_word(chance: random.Random) -> int:
         return word
 
 
-def test_every_program_is_made_again_from_its_text() -> None:
-    image = default_image()
+@pytest.mark.parametrize(
+    "image", [default_image(), decision_image(), pool_image()], ids=["trees", "decisions", "pools"]
+)
+def test_every_program_is_made_again_from_its_text(image: Image) -> None:
     for name in image.hop_costs:
         instructions, labels = image.program(name)
         assert read_text(write_text(instructions, labels), name=name) == instructions
     assert read_text(write_text(image.instructions), name="image") == list(image.instructions)
-
-
-def test_what_the_assembler_writes_says_nothing_of_fields_without_effect() -> None:
-    assert " with " not in write_text(default_image().instructions)
+    # What the assembler writes says nothing of fields without effect.
+    assert " with " not in write_text(image.instructions)
 
 
 @pytest.mark.parametrize("kind", ["any legal word", "weighted"])
@@ -166,7 +167,7 @@ def test_the_commands_make_the_same_words_again(monkeypatch, capsys, tmp_path: P
     ("arguments", "reason"),
     [
         (["disassemble"], "expected either a file of words or --program"),
-        (["disassemble", "--program", "nothing"], "unknown program 'nothing': expected one of climb, "),
+        (["disassemble", "--program", "nothing"], "unknown program 'nothing': expected one of backup, "),
         (["assemble", "/nowhere"], "/nowhere: No such file"),
     ],
 )

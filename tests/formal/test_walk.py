@@ -252,6 +252,6 @@ PROOFS = [
 ]
 
 
-@pytest.mark.parametrize("proof", quick(PROOFS), ids=lambda proof: proof.name)
+@pytest.mark.parametrize("proof", quick(PROOFS), ids=lambda proof: proof.name.replace(" ", "_"))
 def test_proof(proof: Proof, tmp_path: Path) -> None:
     proof.check(tmp_path)

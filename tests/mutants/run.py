@@ -14,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from sim.verilator import cache_folder
+
 from .mutant import NOT_APPLICABLE, Mutant, scratch_copy
 
 __all__ = ["MutantError", "Outcome", "judge", "judge_all", "sources_run"]
@@ -46,6 +48,8 @@ def _run(folder: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         # Builds of broken designs are nobody else's.
         "XDG_CACHE_HOME": str(folder / "cache"),
+        # The formal tools translate themselves once, which takes minutes.
+        "YOWASP_CACHE_DIR": os.environ.get("YOWASP_CACHE_DIR") or str(cache_folder().parent / "YoWASP"),
     }
     try:
         return subprocess.run(

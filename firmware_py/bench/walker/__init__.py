@@ -16,6 +16,7 @@ from ...errors import InputError
 from ..measures import Measure
 from .area import area_measures
 from .instructions import instructions_measures
+from .isolation import isolation_measures
 from .latency import latency_measures
 from .pools import pools_measures
 from .programs import programs_measures
@@ -49,6 +50,7 @@ TOPICS: Mapping[str, Topic] = {
     "instructions": instructions_measures,
     "programs": programs_measures,
     "pools": pools_measures,
+    "isolation": isolation_measures,
 }
 
 

@@ -40,7 +40,7 @@ from ..measures import Measure, Target
 from ..near_loop import refresh_caused
 from .machine import walker_design
 
-__all__ = ["DEEDS", "OTHERS", "WALKS", "isolation_measures"]
+__all__ = ["DEEDS", "OTHERS", "WALKS", "Tenants", "isolation_measures"]
 
 _SEED = 2026
 #: Contexts of the other tenant.
@@ -71,7 +71,7 @@ def isolation_measures(
     runs = [(refresh, walk, deed) for refresh in _MODES for walk in WALKS for deed in DEEDS]
     measures = list[Measure]()
     with CompiledModel(walker_design(contexts=1 + max(OTHERS)), announce=announce) as model:
-        tenants = _Tenants(model)
+        tenants = Tenants(model)
         for number, (refresh, walk, deed) in enumerate(runs):
             progress("two tenants", number, len(runs))
             alone = tenants.p99(walk, deed, 0, refresh)
@@ -115,7 +115,7 @@ class _Launch:
     ends: WalkStatus
 
 
-class _Tenants:
+class Tenants:
     """Both tenants on one design: their records, and what a run of them gives."""
 
     def __init__(self, model: CompiledModel) -> None:
@@ -124,8 +124,11 @@ class _Tenants:
         self._accelerator.load_program(_image().words)
         self._map = AddressMap(model.config.memory)
 
-    def p99(self, walk: str, deed: str, others: int, refresh: RefreshMode) -> float:
-        """The 99th percentile of the loops of `walk`, in cycles, beside `others` walks that do `deed`."""
+    def p99(self, walk: str, deed: str, others: int, refresh: RefreshMode, *, tenant: int = 1) -> float:
+        """The 99th percentile of the loops of `walk`, in cycles, beside `others` walks that do `deed`.
+
+        `tenant` is that of the others; the walk's own is 0. Raises what `isolation_measures` raises.
+        """
         model, accelerator, config = self._model, self._accelerator, self._model.config
         rng = np.random.default_rng(_SEED)
         atoms = np.zeros((2 * _WINDOW, 8), dtype=np.uint32)
@@ -139,7 +142,7 @@ class _Tenants:
                 limit=2 * _WINDOW,
                 writable="stores" in deed,
                 budget=_CYCLES // others if deed == "jumps" else (1 << 24) - 1,
-                tenant=1,
+                tenant=tenant,
             )
             batch.append(
                 self._walk(deed, context, _Launch(address=start, registers=(), ends=WalkStatus.DONE))
@@ -213,7 +216,9 @@ class _Tenants:
             one = (place.bank == 0) & (place.pseudo_channel == 0)
             # Rows in an order in which no two neighbours are alike.
             places = places[one]
-        each = min(_OTHER_HOPS, len(places) // max(others, 1))
+        # So many that they outlast the first tenant: together they do one in so many cycles at best.
+        apart = 30 if deed == "conditional_stores" else 4
+        each = min(_OTHER_HOPS, len(places) // max(others, 1), _CYCLES // (apart * max(others, 1)))
         starts = []
         for number in range(others):
             chain = places[number * each : (number + 1) * each]
