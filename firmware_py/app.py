@@ -49,6 +49,13 @@ Ecc = Annotated[
     bool, typer.Option("--ecc", help="Correct memory errors (SECDED); a read takes a cycle more.")
 ]
 Refresh = Annotated[str, typer.Option(help="Refresh of the memory: none, all_bank or per_bank.")]
+Stages = Annotated[int, typer.Option(help="Execute stages of every walker: 1, 2 or 3.")]
+ClockRatio = Annotated[
+    int,
+    typer.Option(
+        help="Command clock over the clock of walker, arbiter and front end at the memory: 1, 2 or 4."
+    ),
+]
 AddressMapEntries = Annotated[
     str | None,
     typer.Option(
@@ -74,6 +81,8 @@ def compare(
     ecc: Ecc = False,
     refresh: Refresh = "all_bank",
     address_map: AddressMapEntries = None,
+    stages: Stages = 1,
+    clock_ratio: ClockRatio = 1,
     json: Json = None,
 ) -> None:
     """Replay traces near and far and compare. Exit status 1: a verdict was wrong or a rule broken."""
@@ -95,6 +104,8 @@ def compare(
         ecc=ecc,
         refresh=refresh,
         address_map=address_map,
+        stages=stages,
+        clock_ratio=clock_ratio,
         json=json,
     )
 
@@ -171,6 +182,8 @@ def demo(
     ecc: Ecc = False,
     refresh: Refresh = "all_bank",
     address_map: AddressMapEntries = None,
+    stages: Stages = 1,
+    clock_ratio: ClockRatio = 1,
     json: Json = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the traces; else one beside the kept builds.")
@@ -198,6 +211,8 @@ def demo(
         ecc=ecc,
         refresh=refresh,
         address_map=address_map,
+        stages=stages,
+        clock_ratio=clock_ratio,
         json=json,
     )
 
@@ -261,6 +276,8 @@ def _compare(
     ecc: bool,
     refresh: str,
     address_map: str | None,
+    stages: int,
+    clock_ratio: int,
     json: Path | None,
 ) -> None:
     """`make_files` gives the trace files; it is called when every option is known to be good."""
@@ -277,7 +294,15 @@ def _compare(
     from .report.table import console, print_comparison
 
     require_concurrent(concurrent)
-    config = design_for(memory, channels=channels, ecc=ecc, address_map=address_map, concurrent=concurrent)
+    config = design_for(
+        memory,
+        channels=channels,
+        ecc=ecc,
+        address_map=address_map,
+        concurrent=concurrent,
+        stages=stages,
+        clock_ratio=clock_ratio,
+    )
     help_ = parse_help(far_help)
     require_help(help_, climbing=program)
     Place.far(far, help_.built_into(config), far_help=help_)

@@ -74,6 +74,7 @@ def walker(
     """Measure what the walkers reach on hbm2_2000, beside bounds. Exit status 1: a target was missed."""
     from .bench.measures import missed, print_measures
     from .bench.walker import MEMORY, require_topics, walker_document, walker_measures
+    from .bench.walker.parts_table import print_parts, without_parts
     from .progress import Reporter
     from .report.document import require_output, write_document
     from .report.table import console
@@ -87,7 +88,8 @@ def walker(
         )
     if json is not None:
         write_document(json, walker_document(measured))
-    print_measures(MEMORY, measured, console())
+    print_measures(MEMORY, without_parts(measured), console())
+    print_parts(measured, console())
     if missed(measured):
         raise typer.Exit(1)
 
@@ -107,6 +109,7 @@ def all_(
     from .bench.page import figures_page
     from .bench.targets import PRESETS_WITH_TARGETS
     from .bench.walker import MEMORY, walker_measures
+    from .bench.walker.parts_table import print_parts, without_parts
     from .compare import design_for
     from .progress import Reporter
     from .report.document import require_output, write_text
@@ -127,8 +130,9 @@ def all_(
         walker = walker_measures(files=files or [], announce=reporter.announce, progress=reporter.advance)
     write_text(out, figures_page(design, memory, (MEMORY, walker)))
     print_figures(design, console())
-    for timing, measures in (*memory, (MEMORY, walker)):
+    for timing, measures in (*memory, (MEMORY, without_parts(walker))):
         print_measures(timing, measures, console())
+    print_parts(walker, console())
     if (
         not all(figure.reached for figure in design)
         or any(missed(measures) for _, measures in memory)

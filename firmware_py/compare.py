@@ -29,9 +29,9 @@ from .errors import InputError, InternalError
 from .far_help import OFF, CacheSetting, FarHelp, cache_setting
 from .image import Layout
 from .ledger import Ledger, RowShares, Statistics, make_ledger, statistics
-from .loop_parts import device_cycles
+from .loop_parts import loop_parts
 from .machine import Machine, OpenMachine
-from .paths import LINK_CYCLES, FarPath, controller_cycles, far_path, port_path
+from .paths import LINK_CYCLES, FarPath, far_path, port_path
 from .placement import Placement, RoundRobin
 from .replay import Plan, Run, make_plan, run_plan
 from .throughput import busy_cycles
@@ -92,30 +92,34 @@ def design_for(
     ecc: bool = False,
     address_map: str | None = None,
     concurrent: int = 1,
+    stages: int = 1,
+    clock_ratio: int = 1,
 ) -> DesignConfig:
     """The design that comparisons simulate: a stack of `channels` of the memory preset `memory`.
 
     Its walkers have 16 contexts, or 64 for more than 16 searches at a time.
 
     The preset is a name, or a file FILE.toml. `address_map` lists the entries of another map than the usual
-    one, with commas between them (`hdl/memory/address_bits.py`). Raises InputError, or OSError for a file
-    that cannot be read.
+    one, with commas between them (`hdl/memory/address_bits.py`). `stages` are the walkers' execute stages.
+    Raises InputError, or OSError for a file that cannot be read.
     """
     try:
         preset(memory)
     except ValueError as error:
         raise InputError(str(error)) from None
     base = named_config("simulation")
+    contexts = base.walker.contexts if concurrent <= base.walker.contexts else CONTEXTS_MAX
     try:
         entries = base.memory.address_map if address_map is None else tuple(address_map.split(","))
-        stack = dataclasses.replace(base.memory, preset=memory, channels=channels, address_map=entries)
+        return dataclasses.replace(
+            base,
+            walker=dataclasses.replace(base.walker, contexts=contexts, execute_stages=stages),
+            controller=dataclasses.replace(base.controller, ecc=ecc),
+            memory=dataclasses.replace(base.memory, preset=memory, channels=channels, address_map=entries),
+            clock_ratio=clock_ratio,
+        )
     except ValueError as error:
         raise InputError(str(error)) from None
-    controller = dataclasses.replace(base.controller, ecc=ecc)
-    walker = base.walker
-    if concurrent > walker.contexts:
-        walker = dataclasses.replace(walker, contexts=CONTEXTS_MAX)
-    return dataclasses.replace(base, memory=stack, controller=controller, walker=walker)
 
 
 def repeated(traces: Sequence[Trace], concurrent: int, *, beyond: int) -> list[Trace]:
@@ -303,11 +307,7 @@ class Comparison:
         """Isolated far loop over isolated near loop: an input, for the preset chose the far one."""
         if self.near_path is not None:
             return self.far_path.isolated_cycles / self.near_path.isolated_cycles
-        near = (
-            device_cycles(self.config.memory.timing, self.far_path.path.row_state)
-            + controller_cycles(self.config)
-            + self.config.walker.execute_stages
-        )
+        near = sum(loop_parts(self.config, self.far_path.path.row_state).values())
         return self.far_path.isolated_cycles / near
 
 

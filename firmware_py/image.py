@@ -129,6 +129,8 @@ class TreeImage(MutableMapping[int, Atom]):
         self.base = 0
         """First atom of the range; set by `move_to` before anything is written."""
         self.words: Atoms = np.zeros((self.size, 8), dtype=np.uint32)
+        self.known = np.zeros(self.size, dtype=np.bool_)
+        """The atoms that were ever written; between the nodes of a layout with gaps, memory is not known."""
         self._dirty = np.zeros(self.size, dtype=np.uint32)
         self._touched: set[int] = set()
         self._last_child: dict[int, int] = {}
@@ -172,6 +174,7 @@ class TreeImage(MutableMapping[int, Atom]):
         if address not in self:
             raise KeyError(address)
         self.words[address - self.base] = record_words(atom)
+        self.known[address - self.base] = True
 
     def __delitem__(self, address: int) -> None:
         raise TypeError(f"atom {address} cannot be removed: expected a read or a write")
@@ -305,4 +308,5 @@ class TreeImage(MutableMapping[int, Atom]):
         for word in words:
             mask |= 0xF << 4 * word
         self._dirty[offset] = mask & FULL_MASK
+        self.known[offset] = True
         self._touched.add(offset)

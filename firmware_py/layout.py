@@ -52,7 +52,10 @@ class _Rows:
     """The rows that one tree fills: atoms by row and column, rows opened one after another."""
 
     def __init__(self, slots: NDArray[np.int64], turn: int) -> None:
-        self._slots, self._turn = slots, turn
+        self._slots = slots
+        # Regions lie in the banks of a group in turn; beginning a row later after each time round, trees that
+        # follow one another lie in different banks until all are used.
+        self._begin = turn + turn // len(slots)
         self._used: list[int] = []
         """Atoms in use, by row."""
 
@@ -73,9 +76,8 @@ class _Rows:
     def take(self, row: int) -> int:
         """The offset of the next free atom of a row."""
         region, within = divmod(row, len(self._slots))
-        offset = (
-            region * self._slots.size + self._slots[(within + self._turn) % len(self._slots), self._used[row]]
-        )
+        slots = self._slots[(within + self._begin) % len(self._slots)]
+        offset = region * self._slots.size + slots[self._used[row]]
         self._used[row] += 1
         return int(offset)
 

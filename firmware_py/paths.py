@@ -21,13 +21,12 @@ from hdl.fabric.cache import Cache
 from hdl.fabric.link import Link
 
 from .errors import InputError
-from .loop_parts import RowState, device_cycles
+from .loop_parts import RowState, memory_side_cycles
 
 __all__ = [
     "LINK_CYCLES",
     "FarPath",
     "OffChipPath",
-    "controller_cycles",
     "far_path",
     "link_cycles",
     "loop_floor",
@@ -160,34 +159,26 @@ def path_presets() -> dict[str, OffChipPath]:
     return parse_paths(text, file=_FILE)
 
 
-def controller_cycles(config: DesignConfig) -> int:
-    """Cycles that the controller adds to an isolated read: from the request's acceptance to its first command
-    on a bus, and with ECC one for the correction of the data (`Controller`)."""
-    return 2 + config.controller.ecc
-
-
 def loop_floor(config: DesignConfig, row_state: RowState) -> int:
-    """Cycles of the isolated far loop with a link of latency 0: device, controller, walker and link.
+    """Cycles of the isolated far loop with a link of latency 0: memory side, link and walker.
 
-    With a cache its lookup too: the published time of a read from memory is that of one that missed.
+    With a `clock_ratio` above 1 of one whose requests arrive as a slow cycle ends: then it is shortest. With
+    a cache its lookup too: the published time of a read from memory is that of one that missed.
     """
-    return (
-        device_cycles(config.memory.timing, row_state)
-        + controller_cycles(config)
-        + config.walker.execute_stages
-        + LINK_CYCLES
-        + (Cache.miss_cycles if config.cache.built else 0)
-    )
+    cache = Cache.miss_cycles if config.cache.built else 0
+    return memory_side_cycles(config, row_state) + config.walker.execute_stages + LINK_CYCLES + cache
 
 
 def link_cycles(path: OffChipPath, config: DesignConfig) -> FarPath:
     """The link of `path` for the design `config`: half of the latency each way, the odd cycle down.
 
+    A `clock_ratio` above 1 makes the isolated loop a multiple of it: the one nearest to the published time.
     Raises InputError when the published time is shorter than the loop without a link.
     """
     clock = config.memory.timing.clock_ns
     floor = loop_floor(config, path.row_state)
-    total = round(path.published_ns / clock) - floor
+    slow = config.clock_ratio * clock
+    total = round(path.published_ns / slow) * config.clock_ratio - floor
     if total < 0:
         raise InputError(
             f"far preset {path.name!r} takes {path.published_ns} ns: expected at least {floor * clock} ns, "

@@ -268,6 +268,6 @@ def _memory_differences(plan: Plan, monitor: Monitor) -> list[int]:
     for image in plan.images:
         if image.size:
             memory = monitor.fetch(image.base, image.size)
-            rows = np.flatnonzero((memory != image.words).any(axis=1))
+            rows = np.flatnonzero((memory != image.words).any(axis=1) & image.known)
             differs += (image.base + rows).tolist()
     return differs

@@ -277,8 +277,14 @@ class DesignConfig:
     scratchpad: ScratchpadConfig = field(default_factory=ScratchpadConfig)
     controller: ControllerConfig = field(default_factory=ControllerConfig)
     memory: MemoryConfig = field(default_factory=MemoryConfig)
+    clock_ratio: int = 1
+    """Command clock over the clock of the logic beside the memory: near walker, arbiter, controller front end
+    (the port, the atomic unit, the way into the bank queues). 1, 2 or 4."""
     checker: bool = False
     """Build the RTL protocol checker in. Compiled runs record their commands and check those instead."""
+
+    def __post_init__(self) -> None:
+        _require(self.clock_ratio in (1, 2, 4), "clock_ratio", self.clock_ratio, "1, 2 or 4")
 
     def as_dict(self) -> dict[str, object]:
         """Every parameter as plain JSON types."""
@@ -311,7 +317,7 @@ CONFIGS: dict[str, DesignConfig] = {
         link=LinkConfig(walk_credits=4, bulk_credits=4),
         scratchpad=ScratchpadConfig(banks=2, bank_bytes=2048),
         controller=ControllerConfig(
-            bank_queue=2, overflow=4, write_buffer=4, drain_high=3, drain_low=1, response_slots=8
+            bank_queue=3, overflow=4, write_buffer=4, drain_high=3, drain_low=1, response_slots=8
         ),
         memory=MemoryConfig(rows=2, columns=8),
     ),
@@ -320,7 +326,7 @@ CONFIGS: dict[str, DesignConfig] = {
         link=LinkConfig(walk_credits=8, bulk_credits=8),
         scratchpad=ScratchpadConfig(banks=2, bank_bytes=2048),
         controller=ControllerConfig(
-            bank_queue=2, write_buffer=4, drain_high=3, drain_low=1, response_slots=8
+            bank_queue=3, write_buffer=4, drain_high=3, drain_low=1, response_slots=8
         ),
         memory=MemoryConfig(channels=2, rows=2, columns=8),
     ),

@@ -2,19 +2,25 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, ResetInserter
+from amaranth.hdl import EnableInserter, Module, Mux, ResetInserter
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .config import DesignConfig
 from .fabric.arbiter import Arbiter
+from .fabric.clock_divider import ClockDivider
+from .fabric.pass_queue import PassQueue
+from .fabric.register_slice import RegisterSlice
 from .layouts import (
     AccessMonitor,
     ContextWrite,
     ErrorMonitor,
     FaultInjection,
+    HopEvent,
     HopMonitor,
     MemoryPort,
+    MemoryRequest,
+    MemoryResponse,
     ProgramWrite,
     RefreshMode,
     RowBus,
@@ -36,6 +42,10 @@ class MemoryChannel(wiring.Component):
 
     Addresses at its ports are those of the stack. One that lies in another channel is answered with
     OUT_OF_RANGE, so a near walk that leaves its channel ends with OUT_OF_WINDOW.
+
+    With a `clock_ratio` above 1 the near walker, the arbiter and the controller's front end are on a clock so
+    much slower than the ports: what comes in through a port is captured at the end of a slow cycle, what goes
+    out leaves at the end of one. A restart begins a slow cycle.
 
     Parameters
     ----------
@@ -91,23 +101,28 @@ class MemoryChannel(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self._config
-        m.submodules.near_walker = near_walker = Walker(config, source=Source.NEAR_WALKER)
+        near_walker = Walker(config, source=Source.NEAR_WALKER)
         arbiter = Arbiter(config)
-        m.submodules.arbiter = ResetInserter(self.restart)(arbiter)
         m.submodules.controller = controller = Controller(config)
         m.submodules.device = device = Device(config, channel=self._channel)
 
-        connect(m, flipped(self.launch), near_walker.launch)
-        connect(m, near_walker.verdict, flipped(self.verdict))
+        if config.clock_ratio == 1:
+            m.submodules.near_walker = near_walker
+            m.submodules.arbiter = ResetInserter(self.restart)(arbiter)
+            connect(m, flipped(self.launch), near_walker.launch)
+            connect(m, near_walker.verdict, flipped(self.verdict))
+            connect(m, near_walker.hop, flipped(self.hop))
+            connect(m, flipped(self.walk), arbiter.far)
+            connect(m, flipped(self.bulk), arbiter.bulk)
+            m.d.comb += self.idle.eq(near_walker.idle)
+        else:
+            self._on_slower_clock(m, near_walker, arbiter, controller)
         connect(m, flipped(self.program_write), near_walker.program_write)
         connect(m, flipped(self.context_write), near_walker.context_write)
         connect(m, near_walker.memory, arbiter.near)
-        connect(m, flipped(self.walk), arbiter.far)
-        connect(m, flipped(self.bulk), arbiter.bulk)
         connect(m, controller.memory.response, arbiter.memory.response)
         connect(m, controller.row, device.row)
         connect(m, controller.column, device.column)
-        connect(m, near_walker.hop, flipped(self.hop))
         connect(m, controller.access, flipped(self.access))
 
         # Within the channel addresses count from 0: its own number is taken off the top bits, and what is
@@ -130,7 +145,6 @@ class MemoryChannel(wiring.Component):
             controller.refresh.eq(self.refresh),
             controller.restart.eq(self.restart),
             self.restarted.eq(controller.restarted),
-            self.idle.eq(near_walker.idle),
         ]
         if config.controller.ecc:
             # An injector that is armed for an atom of one channel is disarmed in the others.
@@ -168,3 +182,48 @@ class MemoryChannel(wiring.Component):
                 for name in ("op", "pseudo_channel", "bank", "column")
             ]
         return m
+
+    def _on_slower_clock(self, m: Module, near_walker: Walker, arbiter: Arbiter, controller: Any) -> None:
+        """Walker, arbiter and the controller's port on an enable, and what converts at the ports."""
+        ratio = self._config.clock_ratio
+        m.submodules.divider = divider = ClockDivider(ratio)
+        enable = divider.enable
+        # The host sets up programs and windows at the command clock, while the walker is idle.
+        set_up = self.program_write.enable | self.context_write.enable
+        m.submodules.near_walker = EnableInserter(enable | set_up)(near_walker)
+        m.submodules.arbiter = ResetInserter(self.restart)(EnableInserter(enable)(arbiter))
+        m.d.comb += [controller.enable.eq(enable), divider.align.eq(self.restart & self.restarted)]
+
+        def captured(name: str, shape: Any, source: Any, sink: Any) -> RegisterSlice:
+            m.submodules[f"{name}_slice"] = register = RegisterSlice(shape)
+            connect(m, flipped(source), register.input)
+            connect(m, register.output, sink)
+            m.d.comb += register.enable.eq(enable)
+            return register
+
+        def released(name: str, shape: Any, source: Any, sink: Any) -> PassQueue:
+            # What leaves at the end of a slow cycle stays on offer at the port until it is taken.
+            m.submodules[f"{name}_queue"] = queue = PassQueue(shape, depth=2)
+            m.d.comb += [
+                queue.input.valid.eq(source.valid & enable),
+                queue.input.payload.eq(source.payload),
+                source.ready.eq(queue.input.ready),
+            ]
+            connect(m, queue.output, flipped(sink))
+            return queue
+
+        launches = captured("launch", Walk, self.launch, near_walker.launch)
+        for name in ("walk", "bulk"):
+            port, side = getattr(self, name), arbiter.far if name == "walk" else arbiter.bulk
+            captured(name, MemoryRequest, port.request, side.request)
+            released(name, MemoryResponse, side.response, port.response)
+        verdicts = released("verdict", Verdict, near_walker.verdict, self.verdict)
+        m.d.comb += [
+            self.idle.eq(near_walker.idle & launches.empty),
+            # The walker counts slow cycles.
+            verdicts.input.payload.cycles.eq(near_walker.verdict.payload.cycles << (ratio - 1).bit_length()),
+            # A walker's event is there for a whole slow cycle.
+            self.hop.event.eq(Mux(divider.first, near_walker.hop.event, HopEvent.NONE)),
+            self.hop.context.eq(near_walker.hop.context),
+            self.hop.address.eq(near_walker.hop.address),
+        ]

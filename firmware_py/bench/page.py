@@ -8,6 +8,7 @@ from hdl.memory.timing import TimingPreset
 
 from .design import Figure, figures_table
 from .measures import Measure, measures_table
+from .walker.parts_table import parts_table, without_parts
 
 __all__ = ["figures_page"]
 
@@ -19,7 +20,8 @@ def figures_page(
 ) -> str:
     """The Markdown page of the whole design's figures, the memory's in each preset and the walkers'."""
     lines = ["# Figures", "", "## The whole design", "", *_table(figures_table(design))]
-    for title, (timing, measures) in (*(("The memory", each) for each in memory), ("The walkers", walker)):
+    shown = (walker[0], without_parts(walker[1]))
+    for title, (timing, measures) in (*(("The memory", each) for each in memory), ("The walkers", shown)):
         lines += [
             "",
             f"## {title}: {timing.name}",
@@ -28,6 +30,9 @@ def figures_page(
             "",
             *_table(measures_table(timing, measures)),
         ]
+    parts = parts_table(walker[1])
+    if len(parts) > 1:
+        lines += ["", "Where the cycles of a near loop go:", "", *_table(parts)]
     return "\n".join(lines) + "\n"
 
 

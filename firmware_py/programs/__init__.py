@@ -54,7 +54,7 @@ def replay_image(climbing: str) -> Image:
 @cache
 def decision_image() -> Image:
     """`decide`, and the programs that do the same in parts."""
-    return _linked(decide, climb, best_sibling, blocks)
+    return _linked(decide, climb, climb_compressed, best_sibling, blocks)
 
 
 @cache

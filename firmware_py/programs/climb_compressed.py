@@ -11,6 +11,9 @@ Who writes what:
 * a walk that read three records or more: the answer, in every record on its way that did not point there. It
   goes up the same way a second time, one read and at most one store a record.
 
+In a depth-first search each closed node is climbed over once, so there the host's first skips are what saves
+reads; what walks leave behind helps where the same nodes are climbed over again.
+
 Why a skip with the tree's stamp is right: let x skip to t. When it was written, by whichever of the two,
 every node between had nothing to try. A node that gets something to try again, revived or re-armed, makes a
 skip wrong only if it has a child, for skips start below what they pass; then the host takes a new stamp

@@ -56,6 +56,8 @@ def document(comparison: Comparison) -> dict[str, Any]:
             "unchecked": dict(unchecked(comparison.files)),
             "refresh": comparison.refresh.name.lower(),
             "ecc": _errors(comparison),
+            "execute_stages": comparison.config.walker.execute_stages,
+            "clock_ratio": comparison.config.clock_ratio,
             "address_map": list(comparison.config.memory.address_map),
             "negative_control": {control.check: "wrong" for control in comparison.controls},
             "channels": [_channel(comparison, channel) for channel in range(len(comparison.trees))],

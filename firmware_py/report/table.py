@@ -72,12 +72,15 @@ def comparison_table(comparison: Comparison) -> Table:
     refresh = "no refresh" if comparison.refresh is RefreshMode.NONE else f"{refresh} refresh"
     usual = comparison.config.memory.address_map == MemoryConfig.address_map
     entries = "" if usual else f", address map {','.join(comparison.config.memory.address_map)}"
+    stages, slow = comparison.config.walker.execute_stages, comparison.config.clock_ratio
+    logic = "" if slow == 1 else f", logic at the memory at 1/{slow} of the clock"
+    logic += "" if stages == 1 else f", {stages} execute stages"
     searches = "one search" if comparison.concurrent == 1 else f"{comparison.concurrent} searches"
     how = "" if comparison.climbing == "climb" else f", {comparison.climbing}"
     how += "" if comparison.layout == "creation" else f", layout {comparison.layout}"
     table = Table(
         title=(
-            f"{comparison.config.memory.timing.name}{ecc}, {channels}, {refresh}{entries}, "
+            f"{comparison.config.memory.timing.name}{ecc}, {channels}, {refresh}{entries}{logic}, "
             f"1 cycle = {clock:g} ns, {searches} at a time{how}\n"
             f"{_path('far', path)}{_near(comparison)}{_help(comparison)}"
         ),

@@ -5,17 +5,19 @@ from __future__ import annotations
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Const, EnableInserter, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import DesignConfig
+from ..fabric.register_slice import RegisterSlice
 from ..layouts import (
     AccessMonitor,
     ColumnBus,
     ColumnOp,
     ErrorMonitor,
     MemoryPort,
+    MemoryResponse,
     MemoryStatus,
     RefreshMode,
     RowBus,
@@ -45,6 +47,10 @@ class Controller(wiring.Component):
     """A channel's controller. A request accepted in cycle 0 is on a bus in cycle 2 if nothing is in its way;
     a read's data leaves in the cycle it comes from the device, with ECC one cycle later.
 
+    With a `clock_ratio` above 1 the front end, from the memory port to the bank queues, is slower: the port
+    moves only where `enable` is high, a request has a slow cycle on its way into its queue, and a response is
+    captured at the end of a slow cycle to leave at the end of the next.
+
     Members
     -------
     memory : In(MemoryPort())
@@ -54,6 +60,8 @@ class Controller(wiring.Component):
         The access whose column command is on the bus.
     errors : Out(ErrorMonitor())
         What ECC found; only with `config.controller.ecc`.
+    enable : In(1)
+        The last cycle of a slow cycle, see `ClockDivider`; only with a `clock_ratio` above 1.
     refresh : In(RefreshMode)
     restart : In(1)
         Accept nothing new, finish what is queued, close every row, stop refresh.
@@ -65,6 +73,7 @@ class Controller(wiring.Component):
     def __init__(self, config: DesignConfig) -> None:
         self._config = config
         self._ecc = config.controller.ecc
+        self._slow = config.clock_ratio > 1
         members = {
             "memory": In(MemoryPort()),
             "row": Out(RowBus()),
@@ -76,6 +85,8 @@ class Controller(wiring.Component):
         }
         if self._ecc:
             members["errors"] = Out(ErrorMonitor())
+        if self._slow:
+            members["enable"] = In(1)
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
@@ -86,7 +97,7 @@ class Controller(wiring.Component):
         bank_bits = organisation.banks.bit_length() - 1
         units = organisation.pseudo_channels * organisation.banks
 
-        m.submodules.atomic = atomic = AtomicUnit(write_bytes=WORD_BYTES if self._ecc else 1)
+        atomic = AtomicUnit(write_bytes=WORD_BYTES if self._ecc else 1)
         m.submodules.queues = queues = BankQueues(config)
         m.submodules.write_buffer = write_buffer = WriteBuffer(config.controller)
         m.submodules.responses = responses = Responses(config.controller)
@@ -110,7 +121,19 @@ class Controller(wiring.Component):
 
         # -- Intake --
         connect(m, flipped(self.memory), atomic.port)
-        connect(m, responses.response, atomic.memory.response)
+        enable: Value = Const(1)
+        captured_none: Value = Const(1)
+        if self._slow:
+            enable = self.enable
+            m.submodules.atomic = EnableInserter(enable)(atomic)
+            m.submodules.captured = captured = RegisterSlice(MemoryResponse)
+            connect(m, responses.response, captured.input)
+            connect(m, captured.output, atomic.memory.response)
+            m.d.comb += captured.enable.eq(enable)
+            captured_none = captured.empty
+        else:
+            m.submodules.atomic = atomic
+            connect(m, responses.response, atomic.memory.response)
         request = atomic.memory.request
         place = address_map.wires(request.payload.address)
         queue_room = Signal()
@@ -134,7 +157,7 @@ class Controller(wiring.Component):
                 Mux(request.payload.write | place.out_of_range, responses.acknowledge_room, 1)
                 & (queue_room | place.out_of_range)
             ),
-            accepted.eq(request.valid & request.ready),
+            accepted.eq(request.valid & request.ready & enable),
             queues.enqueue.eq(accepted & ~place.out_of_range),
             write_buffer.take.eq(queues.enqueue & request.payload.write),
             responses.acknowledge.eq(accepted & (request.payload.write | place.out_of_range)),
@@ -217,7 +240,7 @@ class Controller(wiring.Component):
             refresher.mode.eq(self.refresh),
             refresher.restart.eq(self.restart),
             self.restarted.eq(refresher.restarted),
-            refresher.quiet.eq(queues.empty & responses.empty & atomic.idle),
+            refresher.quiet.eq(queues.empty & responses.empty & atomic.idle & captured_none),
             refresher.settled.eq(timers.idle),
             refresher.busy.eq(queues.busy),
             refresher.reads.eq(

@@ -14,11 +14,12 @@ from firmware_py import cli
 from firmware_py.bench.design import isolated_loops
 from firmware_py.compare import design_for
 from firmware_py.driver import Accelerator
-from firmware_py.loop_parts import device_cycles
-from firmware_py.paths import controller_cycles, far_path, path_presets
+from firmware_py.loop_parts import loop_parts
+from firmware_py.paths import far_path, path_presets
 from firmware_py.transport.inprocess import InProcessTransport
 from hdl.layouts import RowClass
 from sim.compiled import CompiledModel
+from sim.model.bounds import isolated_bound
 from tests.compare_schema import require_schema
 from tests.sim.trace.samples import shared
 
@@ -51,8 +52,8 @@ def test_the_isolated_near_loop_is_the_bound_and_three_cycles(
     far = far_path("v100_hbm2", CONFIG)
     measured = isolated_loops(model, accelerator, CONFIG, place=0, far=far)
     for row_class, state in ROW_STATES.items():
-        device = device_cycles(CONFIG.memory.timing, state)
-        assert measured[row_class] == device + controller_cycles(CONFIG) + 1
+        assert measured[row_class] == sum(loop_parts(CONFIG, state).values())
+        assert measured[row_class] == isolated_bound(row_class, CONFIG.memory.timing) + 3
 
 
 @pytest.mark.parametrize("preset", USABLE)

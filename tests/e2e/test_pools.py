@@ -13,10 +13,10 @@ import pytest
 from firmware_py import commands
 from firmware_py.assembler import Image
 from firmware_py.driver import Accelerator
-from firmware_py.pool import pool_records
+from firmware_py.pool import chain_blocks, pool_records
 from firmware_py.programs import pool_image, pool_take
 from firmware_py.programs.pool_take import EXHAUSTED
-from firmware_py.records import STATE_BLOCK
+from firmware_py.records import CHILD, PARENT, SIBLING, STATE, STATE_BLOCK
 from firmware_py.transport.inprocess import InProcessTransport
 from hdl.config import named_config
 from hdl.layouts import VerdictKind, WalkStatus
@@ -133,6 +133,57 @@ def test_leases_of_64_contexts_at_once(machine, blocks: int, places: tuple[int, 
         stress.round(chance, places, together=number % 2 == 0)
     if blocks == 24:
         assert stress.exhausted, "the pool never ran out: the case tests less than it says"
+
+
+def test_subtrees_are_reclaimed_while_others_take_what_becomes_free(machine) -> None:
+    model, accelerator = machine
+    chance = random.Random(_SEED)
+    image = pool_image()
+    accelerator.load_program(image.words)
+    trees, states = _CONTEXTS // 2, 4
+    blocks = trees * states * 2
+    # Trees of a root and three children; every node has a state of two blocks; the pool is all leased.
+    records = pool_records(base=_BASE, count=blocks, block_bytes=32)
+    free = chance.sample(range(_BASE, _BASE + blocks), blocks)
+    nodes = np.zeros((trees * states, 8), dtype=np.uint32)
+    for tree in range(trees):
+        root = 1 + tree * states
+        for number in range(states):
+            node = nodes[root - 1 + number]
+            node[PARENT.word] = root if number else 0
+            node[CHILD.word] = 0 if number else root + 1
+            node[SIBLING.word] = root + number + 1 if 0 < number < states - 1 else 0
+            node[STATE.word] = chain_blocks(records, base=_BASE, blocks=[free.pop(), free.pop()], owner=999)
+    accelerator.load_image(1, nodes)
+    accelerator.load_image(_BASE, records)
+    batch = []
+    for context in range(_CONTEXTS):
+        accelerator.configure_context(
+            context, base=1, limit=_BASE + blocks, writable=True, budget=1000 * blocks
+        )
+        start = 1 + context // 2 * states if context % 2 else _BASE + chance.randrange(blocks)
+        registers: tuple[int, ...] = (start,)
+        if not context % 2:
+            registers = pool_take.launch_registers(start=start, owner=1 + context, count=3)
+        batch.append(
+            commands.walk(
+                place=0,
+                entry=image.entries["reclaim_release" if context % 2 else "pool_take"],
+                context=context,
+                address=start,
+                registers=registers,
+            )
+        )
+    done = accelerator.run_batch(np.concatenate(batch)).records
+    assert (done["status"][done["kind"] == VerdictKind.DONE.value] == WalkStatus.DONE.value).all()
+    ends = done[done["kind"] == VerdictKind.DONE.value]
+    assert all(end["registers"][1] == 2 * states for end in ends[ends["tag"] % 2 == 1])
+    yields = done[done["kind"] == VerdictKind.YIELD.value]
+    assert len(np.unique(yields["value"])) == len(yields) > 0
+    owners = np.zeros(blocks, dtype=np.uint32)
+    owners[yields["value"].astype(np.int64) - _BASE] = 1 + yields["tag"]
+    assert np.array_equal(model.fetch(_BASE, blocks)[:, STATE_BLOCK["owner"]], owners)
+    assert not model.fetch(1, trees * states)[:, STATE.word].any()
 
 
 def test_a_claim_that_is_not_conditional_is_caught(machine) -> None:

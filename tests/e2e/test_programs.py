@@ -50,7 +50,7 @@ def _root(chance: random.Random, nodes: list[int], start: int) -> tuple[int, ...
 _LAUNCHES = {
     "climb": lambda chance, nodes, start: (),
     "climb_compressed": _compressed,
-    "decide": lambda chance, nodes, start: (0, 0, chance.choice((0, -4096))),
+    "decide": lambda chance, nodes, start: (0, 0, chance.choice((0, -4096)), 0, chance.choice((_STAMP, 16))),
     "blocks": lambda chance, nodes, start: (),
     "reclaim": _root,
     "reclaim_release": _root,

@@ -15,7 +15,8 @@ from firmware_py.commands import Atoms
 from firmware_py.compare import design_for
 from firmware_py.driver import Accelerator
 from firmware_py.image import CreationOrder
-from firmware_py.paths import LINK_CYCLES, controller_cycles, far_path
+from firmware_py.loop_parts import RowState, loop_parts
+from firmware_py.paths import LINK_CYCLES, far_path
 from firmware_py.placement import FewestSearches
 from firmware_py.programs import default_image
 from firmware_py.records import PARENT
@@ -109,9 +110,9 @@ def test_an_isolated_loop_takes_the_cycles_of_one_channel(machine: Machine) -> N
     near_loops, far_loops = (
         isolated_loops(machine.model, machine.accelerator, config, place=place, far=far) for place in (0, 1)
     )
-    timing = config.memory.timing
-    for row_class, device in ((RowClass.HIT, timing.row_hit), (RowClass.CLOSED, timing.row_closed)):
-        near = device + controller_cycles(config) + 1
+    states: tuple[tuple[RowClass, RowState], ...] = ((RowClass.HIT, "hit"), (RowClass.CLOSED, "closed"))
+    for row_class, state in states:
+        near = sum(loop_parts(config, state).values())
         assert near_loops[row_class] == near
         assert far_loops[row_class] == near + LINK_CYCLES + far.latency_up + far.latency_down
     machine.reset()

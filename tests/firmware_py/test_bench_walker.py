@@ -5,11 +5,25 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 from firmware_py.bench.measures import Measure, Target
 from firmware_py.bench.walker import TOPICS, require_topics, walker_document, walker_measures
-from firmware_py.errors import InputError
+from firmware_py.bench.walker.area import area_measures
+from firmware_py.bench.walker.instructions import LAUNCHES, instructions_measures
+from firmware_py.bench.walker.latency import measured_parts, over_bound_target
+from firmware_py.bench.walker.machine import ClimbRun, walker_design
+from firmware_py.bench.walker.parts_table import parts_table, without_parts
+from firmware_py.bench.walker.throughput import counted_hops, hops_target
+from firmware_py.completion import COMPLETION
+from firmware_py.errors import InputError, InternalError
+from firmware_py.loop_parts import RowState, loop_parts
+from firmware_py.programs import default_image
+from hdl.config import DesignConfig
+from hdl.layouts import HopEvent, RefreshMode, RowClass, RowOp
+from sim.compiled import ACCESS_RECORD, COMMAND_RECORD, HOP_RECORD
+from sim.synthesis import Area
 
 from .test_cli import clew
 
@@ -44,6 +58,154 @@ def test_the_document_has_exactly_the_keys_of_its_schema() -> None:
             }
         ],
     }
+
+
+# -- The table of parts -----------------------------------------------------------------------------------
+
+
+def parts(config: DesignConfig, row: RowState) -> list[Measure]:
+    where = {
+        "row": row,
+        "ecc": "off",
+        "stages": config.walker.execute_stages,
+        "clock_ratio": config.clock_ratio,
+    }
+    return [
+        Measure(name="loop_part", where={"part": part, **where}, value=cycles, unit="cycles")
+        for part, cycles in loop_parts(config, row).items()
+    ]
+
+
+def test_the_parts_of_a_loop_are_one_line_that_adds_up() -> None:
+    measures = [
+        *parts(walker_design(), "hit"),
+        HOPS,
+        *parts(walker_design(clock_ratio=4, stages=2), "closed"),
+    ]
+    heading, *rows = parts_table(measures)
+    assert heading[:4] == ("row", "ECC", "stages", "clock ratio") and heading[-2:] == (
+        "loop",
+        "over the bound",
+    )
+    assert rows == [
+        ("hit", "off", "1", "1", "0", "1", "1", "16", "0", "0", "1", "19", "3"),
+        ("closed", "off", "2", "4", "0", "4", "1", "31", "0", "4", "8", "48", "17"),
+    ]
+    assert without_parts(measures) == [HOPS]
+    assert len(parts_table([HOPS])) == 1
+
+
+# -- What is measured -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "at_most"),
+    [({}, 4), ({"ecc": True}, 5), ({"stages": 2}, None), ({"clock_ratio": 4}, None)],
+)
+def test_the_loop_has_a_target_where_nothing_is_slower_than_it_must_be(options, at_most) -> None:
+    target = over_bound_target(walker_design(**options))
+    assert (None if target is None else target.at_most) == at_most
+
+
+@pytest.mark.parametrize(
+    ("contexts", "refresh", "at_least"),
+    [
+        (16, RefreshMode.NONE, 0.28),
+        (16, RefreshMode.PER_BANK, 0.26),
+        (16, RefreshMode.ALL_BANK, 0.26),
+        (64, RefreshMode.NONE, 0.45),
+        (64, RefreshMode.PER_BANK, 0.45),
+        (64, RefreshMode.ALL_BANK, 0.43),
+        (32, RefreshMode.NONE, None),
+    ],
+)
+def test_the_targets_of_throughput_are_those_of_the_issue(contexts, refresh, at_least) -> None:
+    target = hops_target(contexts, refresh)
+    assert (None if target is None else target.at_least) == at_least
+
+
+def climb_run(
+    events: list[tuple[int, HopEvent, int]], *, columns: list[tuple[int, RowClass]], activates: list[int]
+) -> ClimbRun:
+    """Logs of climbs: (cycle, event, context) of hops, (cycle, what it found) of reads, cycles of ACT."""
+    hops = np.zeros(len(events), dtype=HOP_RECORD)
+    for row, (cycle, event, context) in zip(hops, events, strict=True):
+        row["cycle"], row["event"], row["context"], row["address"] = cycle, event.value, context, cycle
+    accesses = np.zeros(len(columns), dtype=ACCESS_RECORD)
+    for row, (cycle, found) in zip(accesses, columns, strict=True):
+        row["cycle"], row["row_class"] = cycle, found.value
+    bus = np.zeros(len(activates), dtype=COMMAND_RECORD)
+    bus["cycle"], bus["op"] = activates, RowOp.ACTIVATE.value
+    return ClimbRun(records=np.zeros(0, dtype=COMPLETION), hops=hops, accesses=accesses, commands=bus)
+
+
+def test_a_loop_is_cut_at_its_commands_and_its_data() -> None:
+    config = walker_design()
+    request, verdict = HopEvent.REQUEST, HopEvent.VERDICT
+    # A closed row whose ACT comes a cycle late, a row hit whose answer the walker takes two cycles more for.
+    run = climb_run(
+        [(100, request, 0), (135, request, 0), (156, verdict, 0)],
+        columns=[(118, RowClass.CLOSED), (137, RowClass.HIT)],
+        activates=[103],
+    )
+    (closed, closed_parts), (hit, hit_parts) = measured_parts(config, run)
+    assert (closed, hit) == (RowClass.CLOSED, RowClass.HIT)
+    assert closed_parts == {**loop_parts(config, "closed"), "command": 2}
+    assert hit_parts == {**loop_parts(config, "hit"), "walker": 3}
+    assert sum(closed_parts.values()) == 35 and sum(hit_parts.values()) == 21
+
+
+def test_a_read_that_the_hops_do_not_know_is_an_error() -> None:
+    run = climb_run(
+        [(100, HopEvent.REQUEST, 0), (119, HopEvent.VERDICT, 0)],
+        columns=[(102, RowClass.HIT), (104, RowClass.HIT)],
+        activates=[],
+    )
+    with pytest.raises(InternalError, match="2 accesses of a climb: expected its 1 reads"):
+        list(measured_parts(walker_design(), run))
+
+
+def test_hops_count_from_the_warm_up_to_the_first_verdict() -> None:
+    request = [(cycle, HopEvent.REQUEST, cycle // 100 % 2) for cycle in range(1000, 4000, 100)]
+    hops = climb_run([*request, (3950, HopEvent.VERDICT, 0)], columns=[], activates=[]).hops
+    counts, cycles = counted_hops(hops, contexts=2)
+    # 3,000 is the end of the warm-up.
+    assert (counts.tolist(), cycles) == ([5, 5], 950)
+
+
+def test_a_context_costs_what_it_adds_to_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    areas = {1: (5000, 200), 4: (5300, 230), 16: (6500, 350), 64: (11300, 830)}
+    sizes = iter(areas)
+
+    def counted(verilog: str, *, top: str) -> Area:
+        contexts = next(sizes)
+        assert (verilog, top) == (f"walker of {contexts}", "walker")
+        luts, flip_flops = areas[contexts]
+        return Area(luts=luts, flip_flops=flip_flops, memory_bits=8192 + 900 * contexts)
+
+    monkeypatch.setattr("firmware_py.bench.walker.area.Walker", lambda config, source: config.walker.contexts)
+    monkeypatch.setattr("firmware_py.bench.walker.area.verilog", lambda walker, name: f"{name} of {walker}")
+    monkeypatch.setattr("firmware_py.bench.walker.area.synthesized_area", counted)
+    measures = area_measures(files=[], announce=lambda _: None, progress=lambda *_: None)
+    found = {(m.name, m.where["contexts"], m.where["resource"]): m.value for m in measures}
+    assert found["walker_area", 64, "luts"] == 11300 and ("area_per_context", 1, "luts") not in found
+    for contexts in (4, 16, 64):
+        costs = [found["area_per_context", contexts, name] for name in ("luts", "flip_flops", "memory_bits")]
+        assert costs == [100, 10, 900]
+
+
+def test_every_entry_of_the_default_image_is_counted() -> None:
+    assert set(LAUNCHES) == set(default_image().entries)
+
+
+def test_instructions_a_hop_are_those_that_a_program_says_of_itself() -> None:
+    measured = {
+        measure.where["program"]: measure.value
+        for measure in instructions_measures(files=[], announce=lambda _: None, progress=lambda *_: None)
+    }
+    assert (measured["climb"], measured["backup"]) == (1, 5)
+    assert 1 < measured["best_sibling"] < 4 and 2 <= measured["visited"] <= 5
+    assert 2 < measured["select_k"] <= 11 and 2 < measured["descend"] <= 6
 
 
 # -- Topics -----------------------------------------------------------------------------------------------

@@ -98,7 +98,8 @@ def test_a_wrong_verdict_is_exit_status_one_with_a_line_and_a_document(
         (["--far", "gh200_hbm3"], "was measured on hbm3_6400: expected one that fits hbm2_2000"),
         (["--concurrent", "10001"], "--concurrent is 10001: expected 1 to 10000"),
         (["--concurrent", "0"], "--concurrent is 0: expected 1 to 10000"),
-        (["--layout", "spiral"], "unknown layout 'spiral': expected one of creation"),
+        (["--layout", "spiral"], "unknown layout 'spiral': expected one of creation, siblings, path"),
+        (["--program", "jump"], "unknown program 'jump': expected one of climb, climb_compressed"),
     ],
 )
 def test_a_bad_option_is_one_line_and_exit_status_two(

@@ -185,3 +185,32 @@ def test_live_ranges_never_overlap_and_never_hold_atom_zero(steps):
 def test_an_unknown_layout_lists_the_known_ones():
     with pytest.raises(InputError, match="unknown layout 'spiral': expected one of creation, siblings, path"):
         layout_named("spiral", named_config("simulation").memory)
+
+
+def test_atoms_between_the_nodes_of_a_layout_are_not_known():
+    nodes = [Node(id=0, parents=(), depth=0), Node(id=1, parents=(0,), depth=1)]
+    layout = layout_named("path", named_config("simulation").memory)
+    image = TreeImage(nodes, layout=layout, list_atoms=1)
+    for node in nodes:
+        image.make_node(node)
+    assert image.size > 3
+    assert set(np.flatnonzero(image.known)) == {image.address(0), image.address(1)}
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 20), st.sampled_from((1, 4, 16))), max_size=60))
+def test_aligned_ranges_begin_at_a_multiple_and_never_overlap(steps):
+    space = AddressSpace(atoms=128)
+    live: dict[int, int] = {}
+    for give_back, count, alignment in steps:
+        if give_back and live:
+            base = next(iter(live))
+            space.release(base)
+            del live[base]
+            continue
+        try:
+            base = space.allocate(count, alignment=alignment)
+        except MemoryFull:
+            continue
+        assert base % alignment == 0 and base >= 1 and base + count <= 128
+        assert all(base + count <= other or other + length <= base for other, length in live.items())
+        live[base] = count

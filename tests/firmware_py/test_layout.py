@@ -88,12 +88,17 @@ def test_side_branches_of_a_full_row_share_the_next_one():
     assert len(set(rows)) == 2
 
 
-def test_turns_begin_in_different_banks():
+def test_small_trees_one_after_another_begin_in_different_banks_until_all_are_used():
     config = MEMORIES["usual"]
+    banks = config.organisation.pseudo_channels * config.organisation.banks
     for name in ("siblings", "path"):
         layout = layout_named(name, config)
-        firsts = [rows_of(config, layout, layout.place(tree([None]), turn=turn)[0])[0] for turn in range(8)]
-        assert len(set(firsts)) == 8
+        firsts = set()
+        for turn in range(banks):
+            offsets, span = layout.place(tree([None]), turn=turn)
+            assert span == layout.alignment
+            firsts.add(rows_of(config, layout, offsets, base_number=turn)[0][:2])
+        assert len(firsts) == banks
 
 
 def test_the_rows_of_creation_order_are_many():

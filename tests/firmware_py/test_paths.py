@@ -56,6 +56,15 @@ def test_the_isolated_far_loop_takes_the_published_time_within_two_ns(name, stag
     assert 0 <= far.latency_down - far.latency_up <= 1
 
 
+@pytest.mark.parametrize("ratio", [2, 4])
+@pytest.mark.parametrize("name", ["v100_hbm2", "seed_conventional"])
+def test_a_slower_memory_side_makes_the_isolated_far_loop_a_multiple_of_its_clock(name, ratio):
+    preset = paths.path_presets()[name]
+    far = paths.link_cycles(preset, dataclasses.replace(SIMULATION, clock_ratio=ratio))
+    assert far.isolated_cycles % ratio == 0
+    assert abs(far.isolated_cycles * far.clock_ns - preset.published_ns) <= ratio / 2
+
+
 def test_the_floor_follows_the_row_state():
     hit, closed, conflict = (paths.loop_floor(SIMULATION, state) for state in ("hit", "closed", "conflict"))
     assert (closed - hit, conflict - hit) == (15, 28)

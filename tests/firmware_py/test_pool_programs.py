@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from firmware_py.assembler import Image
 from firmware_py.pool import chain_blocks, pool_records
 from firmware_py.programs import best_sibling, decide, decision_image, pool_image, pool_take, reclaim
+from firmware_py.programs.climb_compressed import skip_word
 from firmware_py.programs.memory_view import children, linked, read
 from firmware_py.programs.pool_give import NOT_LEASED
 from firmware_py.records import PARENT, STATE, STATE_BLOCK, STATUS, BitField
@@ -155,14 +156,14 @@ def test_decide(tree: Tree, data: st.DataObject) -> None:
     start = data.draw(st.sampled_from(tree.nodes))
     least = data.draw(st.sampled_from((best_sibling.LIVE_CHILDREN, best_sibling.EVERY_CHILD, 1)))
     memory = dict(tree.memory)
-    result = run(decision_image(), "decide", memory, start, 0, 0, least)
+    result = run(decision_image(), "decide", memory, start, 0, 0, least, 0, decide.NO_SKIPS)
     # The node is dead from the first step on, so it cannot be the best child.
     point, child, blocks = decide.reference(memory, start=start, least_live=least)
     assert result.status is (WalkStatus.DONE if point else WalkStatus.NULL_POINTER)
     assert (result.registers[0], result.registers[1], list(result.yields)) == (point, child, blocks)
     words = list(tree.memory[start])
     words[STATUS.word] |= 1 << 12
-    assert memory == tree.memory | {start: tuple(words)}
+    assert memory == {**tree.memory, start: tuple(words)}
     if point:
         up = [read(memory, start, PARENT)]
         while up[-1] != point:
@@ -172,3 +173,15 @@ def test_decide(tree: Tree, data: st.DataObject) -> None:
 
 def _subtree(memory: Memory, node: int) -> list[int]:
     return [node, *(below for child in children(memory, node) for below in _subtree(memory, child))]
+
+
+def test_a_decision_goes_along_the_skips_of_its_tree() -> None:
+    # A chain of 8 nodes below an open root; the last one fails, its parent skips to the root.
+    memory: Memory = {n: (n - 1, 0, 0, 0, 0, 0, 0, 0) for n in range(1, 9)}
+    memory[1] = (0, 0, 0, 0, 1, 0, 0, 0)
+    memory[7] = (6, 0, 0, 0, 0, skip_word(stamp=2, target=1), 0, 0)
+    hops = {
+        stamp: run(decision_image(), "decide", dict(memory), 8, 0, 0, 0, 0, stamp).hops
+        for stamp in (2, 3, decide.NO_SKIPS)
+    }
+    assert hops == {2: 3, 3: 8, decide.NO_SKIPS: 8}

@@ -30,10 +30,10 @@ class SmallController(ControllerConfig):
         ControllerConfig(**lengthened)
 
 
-#: The smallest controller: two slots a bank, two requests beside them, and caps that are reached within a few
-#: cycles.
+#: The smallest controller: three slots a bank, one of them for walks, two requests beside them, and caps that
+#: are reached within a few cycles.
 _SMALLEST = SmallController(
-    bank_queue=2,
+    bank_queue=3,
     overflow=2,
     write_buffer=4,
     drain_high=2,

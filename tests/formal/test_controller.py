@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from itertools import combinations
+from itertools import combinations, permutations
 from operator import add, or_
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from amaranth.lib.wiring import In
 from hdl.config import DesignConfig
 from hdl.layouts import ColumnOp, MemoryRequest, RefreshMode, Source, Tag
 from hdl.memory.address import AddressMap
+from hdl.memory.bank import pair_index
 from tests.formal.channel import ChannelProperty
 from tests.formal.harness import Internals, Proof, quick
 from tests.formal.small import SmallMemory, small_design
@@ -23,6 +24,13 @@ from tests.formal.small import SmallMemory, small_design
 def ones(vector: Value) -> Value:
     """The number of ones of a vector."""
     return reduce(add, (vector[n] for n in range(len(vector))))
+
+
+def older(queues: Internals, slots: int, first: int, second: int) -> Value:
+    """The banks in which slot `first` of `slots` holds an older request than slot `second`."""
+    if first < second:
+        return queues[f"state__before__{pair_index(slots, first, second)}"]
+    return ~queues[f"state__before__{pair_index(slots, second, first)}"]
 
 
 class Overflowing:
@@ -91,6 +99,13 @@ class CountProperty(ChannelProperty):
             ),
             Assert(buffer["count"] == ones(valid & write) + ones(overflow.writes)),
             Assert((write & ~valid) == 0),
+            *(
+                Assert(
+                    (older(queues, slots, a, b) & older(queues, slots, b, c) & older(queues, slots, c, a))
+                    == 0
+                )
+                for a, b, c in permutations(range(slots), 3)
+            ),
             Assert(responses["reserved"] == responses["waiting"] + flight),
             Assert(responses["queued"] <= 8),
             Assert(~responses["offered"] | (responses["queued"] != 0)),

@@ -42,6 +42,7 @@ class ChoiceProperty(Property):
                 "state_before": In(units).array(slots * (slots - 1) // 2),
                 "state_open": In(units),
                 "state_overflow": In(units),
+                "state_overflow_old": In(1),
                 **{name: In(units) for name in _ALLOWED},
                 "read_room": In(1),
                 "row_block": In(1),

@@ -49,7 +49,7 @@ def _design(preset: str, *, banks_per_group: int, ecc: bool = False) -> DesignCo
     )
     return DesignConfig(
         controller=ControllerConfig(
-            bank_queue=2,
+            bank_queue=4,
             overflow=4,
             write_buffer=8,
             drain_high=6,

@@ -138,15 +138,34 @@ CHANNEL_MUTANTS: tuple[Mutant, ...] = (
         campaign="hbm2",
     ),
     Mutant(
+        name="walks pass their write",
+        defect="a walk's read passes a write of its atom that waits in the overflow",
+        edits=(Replace(_BANK, "& ~filled[common] & ~overflow.writes_key", "& ~filled[common]"),),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="write in the overflow forgotten",
+        defect="only the newest write in the overflow holds reads of its atom back",
+        edits=(
+            Replace(
+                _OVERFLOW,
+                "writing.eq((writing & ~freed) | (filled & self.append_write.replicate(depth)))",
+                "writing.eq((writing & ~freed & ~(~free & filled.any().replicate(depth)))"
+                " | (filled & self.append_write.replicate(depth)))",
+            ),
+        ),
+        campaign="hbm2",
+    ),
+    Mutant(
         name="slot taken twice",
         defect="a request from the port takes the slot that one from the overflow moves into",
         edits=(
             Replace(
                 _BANK,
-                "behind.eq(filled.all() | overflow.waiting.bit_select(self.unit, 1))",
-                "behind.eq(filled.all())",
+                "behind.eq(filled[:common].all() | overflow.waiting.bit_select(self.unit, 1))",
+                "behind.eq(filled[:common].all())",
             ),
-            Replace(_BANK, "free.eq(~filled & ~refilled)", "free.eq(~filled)"),
+            Replace(_BANK, "free.eq(~filled[:common] & ~refilled[:common])", "free.eq(~filled[:common])"),
         ),
         campaign="hbm2",
     ),

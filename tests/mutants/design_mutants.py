@@ -6,6 +6,8 @@ from .mutant import Mutant, Replace
 
 __all__ = ["DESIGN_MUTANTS"]
 
+_SLOW = "tests/hdl/test_memory_channel.py"
+
 DESIGN_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="walker loop one cycle longer",
@@ -58,6 +60,76 @@ DESIGN_MUTANTS: tuple[Mutant, ...] = (
             ),
         ),
         tests=("tests/hdl/fabric/test_link.py",),
+    ),
+    Mutant(
+        name="slow clock not aligned",
+        defect="a restart does not begin a slow cycle, so a replay's cycles depend on what was before",
+        edits=(
+            Replace(
+                "hdl/memory_channel.py",
+                "divider.align.eq(self.restart & self.restarted)",
+                "divider.align.eq(0)",
+            ),
+        ),
+        tests=(f"{_SLOW}::test_a_restart_begins_a_slow_cycle_whatever_was_before",),
+    ),
+    Mutant(
+        name="slow intake in any cycle",
+        defect="with a slower clock a request enters its queue in every cycle that it is on offer",
+        edits=(
+            Replace(
+                "hdl/memory/controller.py",
+                "accepted.eq(request.valid & request.ready & enable)",
+                "accepted.eq(request.valid & request.ready)",
+            ),
+        ),
+        tests=(f"{_SLOW}::test_a_loop_takes_whole_slow_cycles_and_is_reported_once[4]",),
+    ),
+    Mutant(
+        name="slow hop logged in every cycle",
+        defect="a hop of a walker on a slower clock is reported once a cycle of the memory",
+        edits=(
+            Replace(
+                "hdl/memory_channel.py",
+                "Mux(divider.first, near_walker.hop.event, HopEvent.NONE)",
+                "near_walker.hop.event",
+            ),
+        ),
+        tests=(f"{_SLOW}::test_a_loop_takes_whole_slow_cycles_and_is_reported_once[4]",),
+    ),
+    Mutant(
+        name="verdict in slow cycles",
+        defect="a walker on a slower clock reports its own cycles, not those of the memory",
+        edits=(
+            Replace(
+                "hdl/memory_channel.py",
+                "near_walker.verdict.payload.cycles << (ratio - 1).bit_length()",
+                "near_walker.verdict.payload.cycles",
+            ),
+        ),
+        tests=(f"{_SLOW}::test_a_loop_takes_whole_slow_cycles_and_is_reported_once[4]",),
+    ),
+    Mutant(
+        name="slow logic takes what comes in this cycle",
+        defect="what a slower clock captures is there for its logic in the last cycle only",
+        edits=(
+            Replace(
+                "hdl/fabric/register_slice.py",
+                "self.output.valid.eq(full)",
+                "self.output.valid.eq(self.input.valid)",
+            ),
+            Replace(
+                "hdl/fabric/register_slice.py",
+                "self.enable & (self.output.ready | ~full)",
+                "self.enable & self.output.ready",
+            ),
+            Replace(
+                "hdl/fabric/register_slice.py",
+                "m.d.sync += [full.eq(self.input.valid), self.output.payload.eq(self.input.payload)]",
+                "m.d.comb += self.output.payload.eq(self.input.payload)",
+            ),
+        ),
+        tests=("tests/hdl/fabric/test_register_slice.py",),
     ),
     Mutant(
         name="checker without windows",

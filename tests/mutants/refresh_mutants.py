@@ -97,8 +97,8 @@ REFRESH_MUTANTS: tuple[Mutant, ...] = (
         edits=(
             Replace(
                 _CONTROLLER,
-                "refresher.quiet.eq(queues.empty & responses.empty & atomic.idle)",
-                "refresher.quiet.eq(responses.empty & atomic.idle)",
+                "refresher.quiet.eq(queues.empty & responses.empty & atomic.idle & captured_none)",
+                "refresher.quiet.eq(responses.empty & atomic.idle & captured_none)",
             ),
         ),
         campaign="hbm2",

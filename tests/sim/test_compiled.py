@@ -18,7 +18,7 @@ def test_a_preset_file_counts_with_its_content_not_its_place(
     module, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(module, "verilog", lambda component, name: "module top; endmodule\n")
+    monkeypatch.setattr(module, "verilog", lambda component, **options: "module top; endmodule\n")
     make = compiled.design_verilog if module is compiled else compiled_memory.memory_verilog
     text = resources.files("hdl.memory").joinpath("presets", "hbm2_2000.toml").read_text(encoding="utf-8")
     mine = text.replace('name = "hbm2_2000"', 'name = "mine"')

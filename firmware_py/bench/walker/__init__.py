@@ -14,7 +14,11 @@ from hdl.memory.timing import preset
 
 from ...errors import InputError
 from ..measures import Measure
+from .area import area_measures
+from .instructions import instructions_measures
 from .latency import latency_measures
+from .pools import pools_measures
+from .programs import programs_measures
 from .throughput import throughput_measures
 
 __all__ = ["MEMORY", "SCHEMA", "TOPICS", "Topic", "require_topics", "walker_document", "walker_measures"]
@@ -41,6 +45,10 @@ class Topic(Protocol):
 TOPICS: Mapping[str, Topic] = {
     "latency": latency_measures,
     "throughput": throughput_measures,
+    "area": area_measures,
+    "instructions": instructions_measures,
+    "programs": programs_measures,
+    "pools": pools_measures,
 }
 
 

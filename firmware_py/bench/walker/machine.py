@@ -15,6 +15,7 @@ from sim.compiled import CompiledModel
 from sim.model.command_checker import check
 
 from ... import commands
+from ...completion import Records
 from ...driver import Accelerator
 from ...errors import InternalError
 from ...ledger import Log
@@ -25,8 +26,10 @@ from ...transport.inprocess import InProcessTransport
 __all__ = ["ClimbRun", "climb_chains", "walker_design"]
 
 
-def walker_design(*, ecc: bool = False, stages: int = 1, contexts: int | None = None) -> DesignConfig:
-    """The design on `hbm2_2000` with these execute stages and contexts; None: the usual ones."""
+def walker_design(
+    *, ecc: bool = False, stages: int = 1, clock_ratio: int = 1, contexts: int | None = None
+) -> DesignConfig:
+    """The design on `hbm2_2000` with these options; None: the usual contexts."""
     base = named_config("simulation")
     return dataclasses.replace(
         base,
@@ -36,20 +39,24 @@ def walker_design(*, ecc: bool = False, stages: int = 1, contexts: int | None = 
             contexts=base.walker.contexts if contexts is None else contexts,
         ),
         controller=dataclasses.replace(base.controller, ecc=ecc),
+        clock_ratio=clock_ratio,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClimbRun:
-    """The logs of climbs that ran at once in the near walker."""
+    """The completion records of climbs that ran at once in one walker, and the logs of their batch."""
 
+    records: Records
     hops: Log
     accesses: Log
     commands: Log
 
 
-def climb_chains(model: CompiledModel, chains: Sequence[NDArray[np.int64]], refresh: RefreshMode) -> ClimbRun:
-    """The near walker climbs the chains, addresses of nodes with nothing untried, all at once, one a context.
+def climb_chains(
+    model: CompiledModel, chains: Sequence[NDArray[np.int64]], refresh: RefreshMode, *, place: int = 0
+) -> ClimbRun:
+    """The walker in `place` climbs chains of nodes with nothing untried, all at once, one a context.
 
     An address is in one chain only. Raises InternalError when a walk does not run off the end of its chain,
     or a rule of the timing table is broken.
@@ -68,7 +75,7 @@ def climb_chains(model: CompiledModel, chains: Sequence[NDArray[np.int64]], refr
     done = accelerator.run_batch(
         np.concatenate(
             [
-                commands.walk(place=0, entry=entry, context=context, address=int(chain[0]))
+                commands.walk(place=place, entry=entry, context=context, address=int(chain[0]))
                 for context, chain in enumerate(chains)
             ]
         )
@@ -76,7 +83,9 @@ def climb_chains(model: CompiledModel, chains: Sequence[NDArray[np.int64]], refr
     accelerator.set_refresh(RefreshMode.ALL_BANK)
     if sorted(done.records["hops"].tolist()) != sorted(len(chain) for chain in chains):
         raise InternalError(f"climbs of {[len(c) for c in chains]} nodes took {done.records['hops']} hops")
-    run = ClimbRun(hops=model.hops(), accesses=model.accesses(), commands=model.commands())
+    run = ClimbRun(
+        records=done.records, hops=model.hops(), accesses=model.accesses(), commands=model.commands()
+    )
     memory = model.config.memory
     windows = [] if refresh is RefreshMode.NONE else model.batch_windows().tolist()
     broken = check(run.commands, memory.timing, memory.organisation, refresh_windows=windows)

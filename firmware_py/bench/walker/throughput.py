@@ -17,10 +17,11 @@ from hdl.layouts import HopEvent, RefreshMode
 from sim.compiled import CompiledModel
 from sim.model.memory_bounds import Workload, bandwidth_bound
 
+from ...ledger import Log
 from ..measures import Measure, Target
 from .machine import climb_chains, walker_design
 
-__all__ = ["CONTEXTS", "hops_target", "throughput_measures"]
+__all__ = ["CONTEXTS", "context_measures", "counted_hops", "hops_target", "throughput_measures"]
 
 #: Contexts at work, and those that the design has.
 CONTEXTS = (1, 2, 4, 8, 16, 32, 64)
@@ -61,12 +62,13 @@ def throughput_measures(
     with CompiledModel(walker_design(contexts=max(CONTEXTS)), announce=announce) as model:
         for done, (contexts, refresh) in enumerate(runs):
             progress("hops a nanosecond", done, len(runs))
-            measures += _measures(model, contexts, refresh)
+            measures += context_measures(model, contexts, refresh)
         progress("hops a nanosecond", len(runs), len(runs))
     return measures
 
 
-def _measures(model: CompiledModel, contexts: int, refresh: RefreshMode) -> list[Measure]:
+def context_measures(model: CompiledModel, contexts: int, refresh: RefreshMode) -> list[Measure]:
+    """The figures of climbs in so many contexts of one design. Raises InternalError when a rule is broken."""
     config, timing = model.config, model.config.memory.timing
     rng = np.random.default_rng(_SEED)
     # Address 0 is null.
@@ -74,7 +76,7 @@ def _measures(model: CompiledModel, contexts: int, refresh: RefreshMode) -> list
     nodes = 1 + rng.permutation(_NODE_ATOMS - 1)[: contexts * hops_each]
     chains = nodes.reshape(contexts, hops_each)
     hops = climb_chains(model, list(chains), refresh).hops
-    counts, cycles = _hops(hops["cycle"], hops["context"], hops["event"], contexts)
+    counts, cycles = counted_hops(hops, contexts=contexts)
     bound = bandwidth_bound(
         Workload(new_rows=True),
         timing,
@@ -101,12 +103,10 @@ def _measures(model: CompiledModel, contexts: int, refresh: RefreshMode) -> list
     ]
 
 
-def _hops(
-    cycle: NDArray[np.uint64], context: NDArray[np.uint8], event: NDArray[np.uint8], contexts: int
-) -> tuple[NDArray[np.int64], int]:
-    """Requests by context from the warm-up to the first verdict, and the cycles of that."""
-    cycles = cycle.astype(np.int64)
+def counted_hops(hops: Log, *, contexts: int) -> tuple[NDArray[np.int64], int]:
+    """Requests of each context from the end of the warm-up to the first verdict, and the cycles of that."""
+    cycles, events = hops["cycle"].astype(np.int64), hops["event"]
     begin = cycles[0] + _WARM_UP
-    end = cycles[event == HopEvent.VERDICT.value].min()
-    inside = (event == HopEvent.REQUEST.value) & (cycles >= begin) & (cycles < end)
-    return np.bincount(context[inside], minlength=contexts), int(end - begin)
+    end = cycles[events == HopEvent.VERDICT.value].min()
+    inside = (events == HopEvent.REQUEST.value) & (cycles >= begin) & (cycles < end)
+    return np.bincount(hops["context"][inside], minlength=contexts), int(end - begin)

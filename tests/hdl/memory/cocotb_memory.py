@@ -368,9 +368,9 @@ async def write_drain(dut: Any) -> None:
     written = iter(range(limits.drain_high))
 
     def write() -> Request:
-        # Two rows a bank: a drain also finishes what its rows are open for already.
+        # Three rows a bank: a drain also finishes what its rows are open for already.
         n = next(written)
-        return Request(address=_at(0, 4 + n % 12, 3 + n // 12, n), tag=next(tags), write=True, data=n + 1)
+        return Request(address=_at(0, 4 + n % 8, 3 + n // 8, n), tag=next(tags), write=True, data=n + 1)
 
     def reads(count: int) -> list[Request]:
         # Row hits of all bank groups of the pseudo channel that is written to.

@@ -15,7 +15,7 @@ from ..streams import collect, put, run
 CONFIG = DesignConfig(
     # Writes below the mark would wait for their drain longer than any test here does.
     controller=ControllerConfig(
-        bank_queue=2,
+        bank_queue=3,
         overflow=4,
         write_buffer=8,
         drain_high=8,

@@ -1,0 +1,172 @@
+"""What a climb costs with each program and layout, and a whole decision in one walk or in parts.
+
+* reads_per_backtrack, stores_per_backtrack: of one climb, by program, layout, trace and searches at a time.
+* ns_per_backtrack: layer `loop` is from the walk's first request to its end, at the walker; `walk` has both
+  crossings of the link as well. The bound of the near loop is the timing table's for the same reads.
+* best_backtrack: the least ns of all programs and layouts over those of `climb` on creation order, one search
+  at a time.
+* ns_per_decision: `decisions`. instructions_per_hop: `moment_instructions`.
+
+A trace here is all files of one format, its climbs only, or `synthetic`: trees at least 8 deep. With more
+searches at a time than traces, these are repeated.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from hdl.config import DesignConfig
+from sim.compiled import CompiledModel
+from sim.trace.events import Backtrack, Backup, Jump, Select
+from sim.trace.schema import Trace
+
+from ...compare import PlaceFigures, TraceFile, compare, read_files
+from ...driver import Accelerator
+from ...errors import InternalError
+from ...layout import LAYOUTS, layout_named
+from ...machine import Machine
+from ...programs import CLIMBS, replay_image
+from ...transport.inprocess import InProcessTransport
+from ..measures import Measure, Target
+from .decisions import decision_measures
+from .machine import walker_design
+from .moment_instructions import moment_instructions
+from .synthetic import deep_searches
+
+__all__ = ["FAR", "backtrack_measures", "best_measures", "climbing_traces", "programs_measures"]
+
+#: The far path of the walks.
+FAR = "v100_hbm2"
+_SEED = 2026
+_SYNTHETIC = 16
+#: Synthetic searches whose instructions are counted.
+_COUNTED = 2
+_CONCURRENT = (1, 16)
+#: Where the best combination must take at most half of what plain `climb` on creation order takes.
+_DEEP = ("synthetic", "toolbench_dfsdt")
+_DEEP_TARGET = Target(at_most=0.5)
+
+
+def programs_measures(
+    *,
+    files: Sequence[Path],
+    announce: Callable[[str], None],
+    progress: Callable[[str, int, int], None],
+) -> list[Measure]:
+    """Every figure of the programs, measured now. Raises InternalError when a replay is not clean."""
+    config = walker_design()
+    traces = climbing_traces(files)
+    runs = [
+        (trace, program, layout, concurrent)
+        for trace in traces
+        for concurrent in _CONCURRENT
+        for program in CLIMBS
+        for layout in LAYOUTS
+    ]
+    measures: list[Measure] = []
+    with CompiledModel(config, announce=announce) as model:
+        for done, (trace, program, layout, concurrent) in enumerate(runs):
+            progress("backtracks", done, len(runs))
+            measures += backtrack_measures(
+                model, trace, traces[trace], program=program, layout=layout, concurrent=concurrent
+            )
+        progress("backtracks", len(runs), len(runs))
+        measures += best_measures(measures)
+        for name, searches in traces.items():
+            measures += decision_measures(model, name, searches, far=FAR, progress=progress)
+    measures += moment_instructions(deep_searches(_COUNTED, seed=_SEED))
+    return measures
+
+
+def climbing_traces(files: Sequence[Path]) -> dict[str, list[Trace]]:
+    """The synthetic traces, and by format of their file those that have a backtrack; climbs only."""
+    found = {"synthetic": deep_searches(_SYNTHETIC, seed=_SEED)}
+    for file in read_files(files) if files else []:
+        for trace in file.traces:
+            if any(isinstance(event, Backtrack) for event in trace.events):
+                events = [event for event in trace.events if not isinstance(event, Select | Jump | Backup)]
+                found.setdefault(file.format, []).append(dataclasses.replace(trace, events=events))
+    return found
+
+
+def backtrack_measures(
+    model: CompiledModel, name: str, traces: Sequence[Trace], *, program: str, layout: str, concurrent: int
+) -> Iterator[Measure]:
+    """The figures of the climbs of `traces`, called `name`. Raises InternalError if a replay is not clean."""
+    repeated = list(traces) * -(-concurrent // len(traces))
+    comparison = compare(
+        [TraceFile(file=name, format=name, traces=repeated)],
+        config=model.config,
+        far=FAR,
+        concurrent=concurrent,
+        program=replay_image(program),
+        layout=layout_named(layout, model.config.memory),
+        climbing=program,
+        open_machine=_opened(model),
+        announce=lambda text: None,
+        progress=lambda place, done, of: None,
+    )
+    if comparison.failures:
+        raise InternalError(f"{name}, {program}, layout {layout}: {comparison.failures[0]}")
+    where: Mapping[str, str | int] = {
+        "program": program,
+        "layout": layout,
+        "trace": name,
+        "concurrent": concurrent,
+    }
+    near, clock = comparison.near, comparison.clock_ns
+    walks = len(near.run.answers)
+    yield Measure(name="reads_per_backtrack", where=where, value=_mean_reads(near), unit="reads")
+    yield Measure(name="stores_per_backtrack", where=where, value=near.stores / walks, unit="stores")
+    for place, figures in (("near", near), ("far", comparison.far)):
+        bound = float(figures.ledger.bound_cycles.sum()) * clock / walks if place == "near" else None
+        yield Measure(
+            name="ns_per_backtrack",
+            where={**where, "place": place, "layer": "loop"},
+            value=float(figures.ledger.loops.cycles.sum()) * clock / walks,
+            unit="ns",
+            bound=bound,
+        )
+        yield Measure(
+            name="ns_per_backtrack",
+            where={**where, "place": place, "layer": "walk"},
+            value=float(figures.run.walk_cycles.mean()) * clock,
+            unit="ns",
+        )
+
+
+def _mean_reads(figures: PlaceFigures) -> float:
+    mean = figures.reads_per_walk.mean
+    assert mean is not None, "a trace without a climb is left out"
+    return mean
+
+
+def best_measures(measures: Sequence[Measure]) -> Iterator[Measure]:
+    """For each trace, place and layer: the best combination over the plain one."""
+    groups: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
+    for measure in measures:
+        if measure.name == "ns_per_backtrack" and measure.where["concurrent"] == 1:
+            trace, place, layer, program, layout = (
+                str(measure.where[key]) for key in ("trace", "place", "layer", "program", "layout")
+            )
+            groups.setdefault((trace, place, layer), {})[program, layout] = measure.value
+    for (trace, place, layer), values in groups.items():
+        best = min(values, key=lambda pair: values[pair])
+        yield Measure(
+            name="best_backtrack",
+            where={"trace": trace, "place": place, "layer": layer, "program": best[0], "layout": best[1]},
+            value=values[best] / values["climb", "creation"],
+            unit="of climb, creation",
+            target=_DEEP_TARGET if trace in _DEEP and (place, layer) != ("near", "walk") else None,
+        )
+
+
+def _opened(model: CompiledModel):
+    @contextmanager
+    def open_machine(config: DesignConfig, announce: Callable[[str], None]) -> Iterator[Machine]:
+        yield Machine(driver=Accelerator(InProcessTransport(model)), monitor=model)
+
+    return open_machine
