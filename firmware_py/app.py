@@ -302,9 +302,9 @@ def _compare(
         channels=channels,
         ecc=ecc,
         address_map=address_map,
+        concurrent=concurrent,
         stages=stages,
         clock_ratio=clock_ratio,
-        concurrent=concurrent,
     )
     help_ = parse_help(far_help)
     require_help(help_, climbing=program)

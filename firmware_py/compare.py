@@ -91,9 +91,9 @@ def design_for(
     channels: int = 1,
     ecc: bool = False,
     address_map: str | None = None,
+    concurrent: int = 1,
     stages: int = 1,
     clock_ratio: int = 1,
-    concurrent: int = 1,
 ) -> DesignConfig:
     """The design that comparisons simulate: a stack of `channels` of the memory preset `memory`.
 
@@ -108,9 +108,9 @@ def design_for(
     except ValueError as error:
         raise InputError(str(error)) from None
     base = named_config("simulation")
+    contexts = base.walker.contexts if concurrent <= base.walker.contexts else CONTEXTS_MAX
     try:
         entries = base.memory.address_map if address_map is None else tuple(address_map.split(","))
-        contexts = CONTEXTS_MAX if concurrent > base.walker.contexts else base.walker.contexts
         return dataclasses.replace(
             base,
             walker=dataclasses.replace(base.walker, contexts=contexts, execute_stages=stages),

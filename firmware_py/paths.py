@@ -162,11 +162,11 @@ def path_presets() -> dict[str, OffChipPath]:
 def loop_floor(config: DesignConfig, row_state: RowState) -> int:
     """Cycles of the isolated far loop with a link of latency 0: memory side, link and walker.
 
-    With a cache its lookup too: the published time of a read from memory is that of one that missed. With a
-    `clock_ratio` above 1 of one whose requests arrive as a slow cycle ends: then it is shortest.
+    With a `clock_ratio` above 1 of one whose requests arrive as a slow cycle ends: then it is shortest. With
+    a cache its lookup too: the published time of a read from memory is that of one that missed.
     """
-    lookup = Cache.miss_cycles if config.cache.built else 0
-    return memory_side_cycles(config, row_state) + config.walker.execute_stages + LINK_CYCLES + lookup
+    cache = Cache.miss_cycles if config.cache.built else 0
+    return memory_side_cycles(config, row_state) + config.walker.execute_stages + LINK_CYCLES + cache
 
 
 def link_cycles(path: OffChipPath, config: DesignConfig) -> FarPath:
