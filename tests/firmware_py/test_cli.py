@@ -16,7 +16,7 @@ from firmware_py.machine import Machine
 from hdl.config import named_config
 from hdl.registers import markdown
 from sim.trace.errors import printable
-from sim.trace.schema import write_traces
+from sim.trace.schema import TraceWriter, write_traces
 
 from .fake_accelerator import FakeAccelerator
 from .test_replay import beam, depth_first
@@ -319,6 +319,22 @@ def test_a_signal_ends_an_import_quietly_and_leaves_nothing(tmp_path, number, st
     text, errors = run.communicate(timeout=120)
     assert (run.returncode, text, errors) == (status, "", "")
     assert list(tmp_path.iterdir()) == [source]
+
+
+def test_a_signal_between_opening_a_file_and_writing_it_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, traces: Path
+) -> None:
+    opens = TraceWriter.__enter__
+
+    def interrupted(writer: TraceWriter) -> TraceWriter:
+        opens(writer)
+        assert list(tmp_path.glob(".out.jsonl.*.part"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TraceWriter, "__enter__", interrupted)
+    out = tmp_path / "out.jsonl"
+    assert clew(monkeypatch, capsys, "trace", "import", traces, "-o", out)[0] == 130
+    assert list(tmp_path.glob(".*")) == []
 
 
 def test_an_interrupt_while_modules_load_is_quiet(monkeypatch, capsys):
