@@ -19,6 +19,8 @@ __all__ = ["Cache"]
 class Cache(wiring.Component):
     """A cache of 32-byte lines for every requester of the compute side, so coherent without a protocol.
 
+    What the memory side stores by itself is not seen here: near walks that store are not run beside it.
+
     One operation a cycle. A request is looked up in the cycle in which it is taken; a cycle later a read that
     hits is on its way back, and everything else leaves for the link (`miss_cycles`). The two ports take
     turns when both wait.
