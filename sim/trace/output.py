@@ -36,7 +36,7 @@ def temporary_name(target: Path) -> Path:
 
 
 def remove_temporaries() -> None:
-    """Remove what is left under a `temporary_name`: a signal may come before the one who writes can clean up."""
+    """Remove what is left under any `temporary_name`: a signal may come before its writer can clean up."""
     while _given:
         with contextlib.suppress(OSError):
             _given.pop().unlink()
