@@ -28,7 +28,7 @@ from hdl.config import DesignConfig
 from hdl.layouts import RefreshMode, RowClass, RowOp, Source
 from hdl.memory.address import Place
 from sim.compiled import CompiledModel
-from sim.compiled_memory import CompiledMemory, Run, chain, requests
+from sim.compiled_memory import TAGS, CompiledMemory, Run, chain, requests
 from sim.model.bounds import isolated_bound
 from sim.model.command_checker import ROW_BUS, check
 from sim.model.memory_bounds import Workload, bandwidth_bound, effective_mode, refreshes_due
@@ -127,9 +127,16 @@ class _Figures:
 
     # -- Runs --
 
-    def _run(self, asked: NDArray[np.void], refresh: RefreshMode, cycles: int | None = None) -> Run:
+    def _run(
+        self,
+        asked: NDArray[np.void],
+        refresh: RefreshMode,
+        cycles: int | None = None,
+        *,
+        outstanding: int = TAGS,
+    ) -> Run:
         """A run that broke no rule and answered everything right."""
-        run = self.memory.run(asked, refresh=refresh, cycles=cycles, outstanding=self.outstanding)
+        run = self.memory.run(asked, refresh=refresh, cycles=cycles, outstanding=outstanding)
         windows = [] if run.refresh_window is None else [run.refresh_window]
         # After a restart every bank is closed and every timer has run out, as a check begins.
         broken = check(
@@ -247,7 +254,7 @@ class _Figures:
         self, name: str, asked: NDArray[np.void], refresh: RefreshMode, workload: Workload
     ) -> Measure:
         # As many requests as cycles: the port takes no more.
-        run = self._run(asked, refresh, len(asked))
+        run = self._run(asked, refresh, len(asked), outstanding=self.outstanding)
         controller = self.config.controller
         bound = bandwidth_bound(
             workload,

@@ -57,6 +57,20 @@ def test_every_figure_of_the_issue_is_measured_and_reaches_its_target(
             assert not measure.missed, measure
 
 
+def test_a_faster_memory_is_offered_more_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_RANDOM_CYCLES", 100_000)
+    with CompiledMemory(design_for("hbm3_6400")) as fast:
+        figures = memory._Figures(fast)
+        assert [measure.value for measure in figures.read_latency({})][:3] == [
+            fast.config.memory.timing.row_hit + 2,
+            fast.config.memory.timing.row_closed + 2,
+            fast.config.memory.timing.row_conflict + 2,
+        ]
+        (bandwidth,) = figures.random_read(RefreshMode.NONE)
+    assert bandwidth.where["outstanding"] == 96
+    assert bandwidth.target is not None and bandwidth.target.reached(bandwidth.value * (1 + _CHANCE))
+
+
 def test_figures_of_a_memory_at_fault_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "_CYCLES", 30_000)
     with CompiledMemory(CONFIG) as faulty:

@@ -129,14 +129,15 @@ async def _hazards(bench: MemoryBench) -> None:
 
 
 async def _stream(bench: MemoryBench) -> None:
-    """Row hits without a pause into an all-bank refresh: some are queued when it closes their rows."""
+    """Row hits without a pause into all-bank refreshes: some are queued when PREA closes their rows."""
     await bench.restart(RefreshMode.ALL_BANK)
     tags, start = bench.tags(), bench.cycle
-    address = 0
-    while bench.cycle - start < bench.timing["tREFI"] + bench.timing["tRFC"]:
-        request = Request(address=address % bench.map.atoms, tag=next(tags))
+    n, banks = 0, bench.organisation.banks
+    while bench.cycle - start < 3 * bench.timing["tREFI"]:
+        address = bench.at(n & 1, n // 2 % banks, 1, n // (2 * banks) % 4)
+        request = Request(address=address, tag=next(tags))
         if not bench.scoreboard.uses(request.tag):
-            address += (await bench.step(request)).accepted
+            n += (await bench.step(request)).accepted
     await bench.drain()
     await bench.restart(RefreshMode.NONE)
 
