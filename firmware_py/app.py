@@ -32,7 +32,16 @@ app.command()(disassemble)
 
 Memory = Annotated[str, typer.Option(help="Memory preset: a name, or a file FILE.toml.")]
 Far = Annotated[str, typer.Option(help="Far path: a published latency of data/off_chip_paths.csv.")]
-Concurrent = Annotated[int, typer.Option(help="Searches replayed at a time, each in a context of its own.")]
+Near = Annotated[
+    str, typer.Option(help="Near place: memory, or a host controller's port of data/off_chip_paths.csv.")
+]
+FarHelpList = Annotated[
+    str,
+    typer.Option("--far-help", help="Help of the far place: cache=NAME[:SIZE], stack, stream; with commas."),
+]
+Concurrent = Annotated[
+    int, typer.Option(help="Searches replayed at a time, 1 to 10,000; beyond the contexts they queue.")
+]
 Channels = Annotated[int, typer.Option(help="Channels of the memory stack: 1, 2, 4, 8 or 16.")]
 PlacementName = Annotated[str, typer.Option("--placement", help="Which channel a tree lies in.")]
 LayoutName = Annotated[str, typer.Option("--layout", help="Where nodes lie in memory.")]
@@ -65,6 +74,8 @@ def compare(
     files: Annotated[list[Path], typer.Argument(help="Trace files of any known kind.")],
     memory: Memory = "hbm2_2000",
     far: Far = "v100_hbm2",
+    near: Near = "memory",
+    far_help: FarHelpList = "",
     concurrent: Concurrent = 1,
     layout: LayoutName = "creation",
     program: ClimbName = "climb",
@@ -86,6 +97,8 @@ def compare(
         lambda: files,
         memory=memory,
         far=far,
+        near=near,
+        far_help=far_help,
         concurrent=concurrent,
         layout=layout,
         program=program,
@@ -101,9 +114,70 @@ def compare(
 
 
 @app.command()
+def crossover(
+    files: Annotated[list[Path], typer.Argument(help="Trace files of any known kind.")],
+    memory: Memory = "hbm2_2000",
+    far: Far = "v100_hbm2",
+    concurrent: Annotated[
+        str, typer.Option(help="Numbers of searches at a time, 1 to 10,000, with commas.")
+    ] = "1,16,64,1000",
+    cache: Annotated[
+        str, typer.Option(help="Caches of the far place: NAME or NAME:SIZE, with commas.")
+    ] = "v100_l2:64KiB,v100_l2:1MiB,v100_l2",
+    json: Json = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw it here: .png, .svg or .pdf.")] = None,
+) -> None:
+    """Measure near, far and far with help over concurrency and cache. Exit status 1: a verdict was wrong."""
+    from .compare import CONTEXTS_MAX, Place, design_for, read_files
+    from .crossover import crossover as run_crossover
+    from .crossover import parse_concurrent, variants
+    from .image import CreationOrder
+    from .machine import compiled_machine
+    from .programs import replay_image
+    from .progress import Reporter
+    from .report.crossover import crossover_document, print_crossover
+    from .report.document import require_output, write_document
+    from .report.plot import require_plot, write_plot
+    from .report.table import console
+
+    numbers, rows = parse_concurrent(concurrent), variants(cache)
+    config = design_for(memory, concurrent=CONTEXTS_MAX)
+    for row in rows:
+        Place.far(far, row.help.built_into(config), far_help=row.help)
+    for path in (json, plot):
+        if path is not None:
+            require_output(path, inputs=files)
+    if plot is not None:
+        require_plot(plot)
+    traces = read_files(files)
+    with Reporter() as reporter:
+        result = run_crossover(
+            traces,
+            config=config,
+            far=far,
+            concurrent=numbers,
+            rows=rows,
+            program=replay_image("climb"),
+            layout=CreationOrder(),
+            open_machine=compiled_machine,
+            announce=reporter.announce,
+            progress=reporter.advance,
+        )
+    if json is not None:
+        write_document(json, crossover_document(result))
+    if plot is not None:
+        write_plot(plot, result)
+    print_crossover(result, console())
+    if result.failures:
+        raise typer.Exit(1)
+
+
+@app.command()
 def demo(
     memory: Memory = "hbm2_2000",
     far: Far = "v100_hbm2",
+    near: Near = "memory",
+    far_help: FarHelpList = "",
     concurrent: Concurrent = 1,
     layout: LayoutName = "creation",
     channels: Channels = 1,
@@ -130,6 +204,8 @@ def demo(
         lambda: demonstration_traces(out or cache_folder() / "demo"),
         memory=memory,
         far=far,
+        near=near,
+        far_help=far_help,
         concurrent=concurrent,
         layout=layout,
         program="climb",
@@ -193,6 +269,8 @@ def _compare(
     *,
     memory: str,
     far: str,
+    near: str,
+    far_help: str,
     concurrent: int,
     layout: str,
     program: str,
@@ -206,11 +284,11 @@ def _compare(
     json: Path | None,
 ) -> None:
     """`make_files` gives the trace files; it is called when every option is known to be good."""
+    from .compare import Place, design_for, read_files, refresh_named, require_help
     from .compare import compare as run_comparison
-    from .compare import design_for, read_files, refresh_named
+    from .far_help import parse_help
     from .image import layout_named
     from .machine import compiled_machine
-    from .paths import far_path
     from .placement import placement_named
     from .plan import require_concurrent
     from .programs import replay_image
@@ -218,21 +296,32 @@ def _compare(
     from .report.document import document, write_document
     from .report.table import console, print_comparison
 
+    require_concurrent(concurrent)
     config = design_for(
-        memory, channels=channels, ecc=ecc, address_map=address_map, stages=stages, clock_ratio=clock_ratio
+        memory,
+        channels=channels,
+        ecc=ecc,
+        address_map=address_map,
+        concurrent=concurrent,
+        stages=stages,
+        clock_ratio=clock_ratio,
     )
-    far_path(far, config)
+    help_ = parse_help(far_help)
+    require_help(help_, climbing=program)
+    Place.far(far, help_.built_into(config), far_help=help_)
+    Place.near(near, far, config)
     policy = layout_named(layout, config.memory)
     image = replay_image(program)
     placed = placement_named(placement)
     mode = refresh_named(refresh)
-    require_concurrent(concurrent, contexts=config.walker.contexts)
     traces = read_files(make_files())
     with Reporter() as reporter:
         comparison = run_comparison(
             traces,
             config=config,
             far=far,
+            near=near,
+            far_help=help_,
             concurrent=concurrent,
             program=image,
             climbing=program,

@@ -16,7 +16,7 @@ from . import commands
 from .commands import Atoms
 from .image import WriteRun
 
-__all__ = ["Batch", "BatchBuilder", "RingSize", "WalkCommand", "Window", "ring_size"]
+__all__ = ["Batch", "BatchBuilder", "RingSize", "Stream", "WalkCommand", "Window", "ring_size"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +58,16 @@ class Window:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Stream:
+    """A list that is copied into the scratchpad between two walks that read nothing, which mark its time."""
+
+    number: int
+    """The caller's number of the question."""
+    verdict: int
+    """Verdicts of the batch that come before that of the first mark; the next one is the second's."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Batch:
     """Commands that the Sequencer executes alone, and the walks among them in order."""
 
@@ -71,16 +81,25 @@ class Batch:
     """Completion records that the walks write at most."""
     windows: tuple[Window, ...]
     """Contexts to set before the batch starts; others stay as they were."""
+    mark_rows: tuple[int, ...] = ()
+    """Index in `atoms` of each WALK that only marks a time."""
+    streams: tuple[Stream, ...] = ()
 
     def in_place(self, place: int) -> Atoms:
         """The commands with every walk in `place` (0 near, 1 far); no other bit differs."""
-        return commands.with_place(self.atoms, self.walk_rows, place)
+        return commands.with_place(self.atoms, [*self.walk_rows, *self.mark_rows], place)
 
 
 class BatchBuilder:
-    """Collects commands and closes a batch whenever the next command does not fit in the ring."""
+    """Collects commands and closes a batch whenever the next command does not fit in the ring.
 
-    def __init__(self, ring: RingSize) -> None:
+    With `stream` a third of the command ring is left free, for lists that are read as a stream.
+    """
+
+    def __init__(self, ring: RingSize, *, stream: bool = False) -> None:
+        self.stream_atoms = ring.commands // 3 if stream else 0
+        """Atoms of the longest list that can be read as a stream."""
+        ring = RingSize(commands=ring.commands - self.stream_atoms, completions=ring.completions)
         if ring.commands < 2 or ring.completions < 1:
             raise ValueError(f"rings of {ring}: expected room for a WRITE with its data and one completion")
         self._ring = ring
@@ -91,6 +110,8 @@ class BatchBuilder:
         self._numbers: list[int] = []
         self._completions = 0
         self._windows: list[Window] = []
+        self._marks: list[int] = []
+        self._streams: list[Stream] = []
         self._fenced = True
 
     def window(self, window: Window) -> None:
@@ -129,15 +150,27 @@ class BatchBuilder:
         self._rows.append(self._count)
         self._numbers.append(number)
         self._completions += walk.completions
+        self._add(_walk_atoms(walk))
+
+    def stream(self, *, address: int, count: int, marker: WalkCommand, number: int) -> None:
+        """A COPY of a list into the scratchpad, alone, between two `marker` walks that read nothing.
+
+        Raises ValueError for a list that is longer than `stream_atoms`.
+        """
+        if not 1 <= count <= self.stream_atoms:
+            raise ValueError(f"list of {count} atoms: expected 1 to {self.stream_atoms}")
+        if self._ring.commands - self._count < 5 or self._ring.completions - self._completions < 2:
+            self.close()
+        self.fence()
+        self._streams.append(Stream(number=number, verdict=len(self._rows) + len(self._marks)))
+        self._mark(marker)
         self._add(
-            commands.walk(
-                place=0,
-                entry=walk.entry,
-                context=walk.context,
-                address=walk.address,
-                registers=walk.registers,
+            commands.copy(
+                to_memory=False, memory_address=address, scratchpad_address=self._ring.commands, count=count
             )
         )
+        self._add(commands.fence())
+        self._mark(marker)
 
     def fence(self) -> None:
         """A FENCE, unless nothing came after the last one; the end of a batch is one too."""
@@ -160,10 +193,13 @@ class BatchBuilder:
                 walk_numbers=tuple(self._numbers),
                 completions=self._completions,
                 windows=tuple(self._windows),
+                mark_rows=tuple(self._marks),
+                streams=tuple(self._streams),
             )
         )
         self._atoms, self._count, self._completions = [], 0, 0
         self._rows, self._numbers, self._windows = [], [], []
+        self._marks, self._streams = [], []
         self._fenced = True
 
     def finish(self) -> Sequence[Batch]:
@@ -171,7 +207,22 @@ class BatchBuilder:
         self.close()
         return self.batches
 
+    def _mark(self, marker: WalkCommand) -> None:
+        self._marks.append(self._count)
+        self._completions += 1
+        self._add(_walk_atoms(marker))
+
     def _add(self, atoms: Atoms) -> None:
         self._atoms.append(atoms)
         self._count += len(atoms)
         self._fenced = False
+
+
+def _walk_atoms(walk: WalkCommand) -> Atoms:
+    return commands.walk(
+        place=0,
+        entry=walk.entry,
+        context=walk.context,
+        address=walk.address,
+        registers=walk.registers,
+    )

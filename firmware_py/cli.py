@@ -1,6 +1,6 @@
 """The entry point of `clew`: every error in one line, and the exit statuses.
 
-Imports are made inside, so that an interrupt while they load ends as quietly as one later.
+Imports that take time are made inside, so that an interrupt while they load ends as quietly as one later.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import signal
 import sys
 import warnings
 from types import FrameType
+
+from sim.trace.output import remove_temporaries
 
 __all__ = ["main"]
 
@@ -27,6 +29,7 @@ def main() -> None:
     except KeyboardInterrupt:
         status = _INTERRUPTED
     finally:
+        remove_temporaries()
         signal.signal(signal.SIGTERM, before)
     raise SystemExit(status)
 

@@ -77,6 +77,7 @@ class Accelerator:
         self.scratchpad_atoms = self.read_register("SCRATCHPAD_ATOMS")
         self.completion_atoms = self.scratchpad_atoms // 4
         self.command_atoms = self.scratchpad_atoms - self.completion_atoms
+        self.cache_lines = self.read_register("CACHE_LINES")
         self.write_register("INTERRUPT_ENABLE", 1)
         self.write_register("COMMAND_BASE", 0)
         self.write_register("COMPLETION_BASE", self.command_atoms)
@@ -152,6 +153,25 @@ class Accelerator:
     def set_refresh(self, mode: RefreshMode) -> None:
         """How the memory is refreshed from the next batch on; all-bank at first."""
         self.write_register("REFRESH", mode.value)
+
+    def set_cache(self, *, sets_log2: int, ways: int, hit_latency: int) -> None:
+        """Sets the geometry of the compute side's cache (`ways` 0: off) and forgets its lines.
+
+        A hit takes `hit_latency` cycles more than the least. Raises ValueError for a geometry beyond what the
+        design has, also for one without a cache.
+        """
+        lines = ways << sets_log2
+        if not 0 <= lines <= self.cache_lines or not 0 <= sets_log2 < 32 or not 0 <= ways < 64:
+            raise ValueError(
+                f"cache of {ways} ways in 2**{sets_log2} sets: expected at most the design's "
+                f"{self.cache_lines} lines"
+            )
+        if not 0 <= hit_latency < 1 << 16:
+            raise ValueError(f"hit latency is {hit_latency}: expected 16 bits")
+        self.write_register("CACHE_SETS_LOG2", sets_log2)
+        self.write_register("CACHE_WAYS", ways)
+        self.write_register("CACHE_HIT_LATENCY", hit_latency)
+        self.write_register("CACHE_CLEAR", 1)
 
     # -- Memory --
 
@@ -245,6 +265,10 @@ class Accelerator:
         return Completions(records=parse(atoms), cycles=self.read_register("BATCH_CYCLES"))
 
     # -- Counters --
+
+    def cache_counts(self) -> tuple[int, int]:
+        """Hits and misses of the compute side's cache since `reset_counters`, inside batches."""
+        return self.read_register("COUNT_CACHE_HITS"), self.read_register("COUNT_CACHE_MISSES")
 
     def reset_counters(self) -> None:
         """Zeroes the cycle counter and the event counters."""

@@ -5,6 +5,7 @@ Addresses are atom addresses. Atom 0 is null and never given out.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 
@@ -61,6 +62,8 @@ class AddressSpace:
         self._limit = first + atoms
         self._cursor = self._first
         self._live: dict[int, int] = {}
+        self._bases: list[int] = []
+        """The same ranges in order of address."""
 
     def allocate(self, count: int, *, alignment: int = 1) -> int:
         """The first of `count` free atoms, a multiple of `alignment`, from where the last range ended on
@@ -71,6 +74,8 @@ class AddressSpace:
         for start in (self._cursor, self._first):
             base = self._first_fit(start, count, alignment)
             if base is not None:
+                if base not in self._live:  # an empty range takes no address from the next one
+                    insort(self._bases, base)
                 self._live[base] = count
                 self._cursor = base + count
                 return base
@@ -83,15 +88,18 @@ class AddressSpace:
     def release(self, base: int) -> None:
         """Give back the range that starts at `base`. Raises KeyError when none does."""
         del self._live[base]
+        del self._bases[bisect_left(self._bases, base)]
 
     def _first_fit(self, start: int, count: int, alignment: int) -> int | None:
         base = -(-start // alignment) * alignment
-        for live, length in sorted(self._live.items()):
-            if live + length <= base:
+        for index in range(max(bisect_left(self._bases, start) - 1, 0), len(self._bases)):
+            live = self._bases[index]
+            end = live + self._live[live]
+            if end <= base:
                 continue
             if base + count <= live:
                 break
-            base = -(-(live + length) // alignment) * alignment
+            base = -(-end // alignment) * alignment
         return base if base + count <= self._limit else None
 
 

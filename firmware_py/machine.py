@@ -35,6 +35,14 @@ class LinkedDriver(Driver, Protocol):
         """What ECC has found since then."""
         ...
 
+    def set_cache(self, *, sets_log2: int, ways: int, hit_latency: int) -> None:
+        """Sets the geometry and the hit latency of the compute side's cache, and empties it."""
+        ...
+
+    def cache_counts(self) -> tuple[int, int]:
+        """Hits and misses of that cache since the counters were zeroed."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Literal, cast, get_args
 
 from hdl.config import DesignConfig
+from hdl.fabric.cache import Cache
 from hdl.fabric.link import Link
 
 from .errors import InputError
@@ -30,6 +32,7 @@ __all__ = [
     "loop_floor",
     "parse_paths",
     "path_presets",
+    "port_path",
 ]
 
 Place = Literal["near", "far"]
@@ -67,6 +70,11 @@ class OffChipPath:
     high_ns: float
     what: str
     source: str
+
+    @property
+    def port(self) -> bool:
+        """It is a host controller's port: a reader beside the memory, on a memory that is named."""
+        return self.place == "near" and self.memory != "any"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,9 +162,11 @@ def path_presets() -> dict[str, OffChipPath]:
 def loop_floor(config: DesignConfig, row_state: RowState) -> int:
     """Cycles of the isolated far loop with a link of latency 0: memory side, link and walker.
 
-    With a `clock_ratio` above 1 of one whose requests arrive as a slow cycle ends: then it is shortest.
+    With a `clock_ratio` above 1 of one whose requests arrive as a slow cycle ends: then it is shortest. With
+    a cache its lookup too: the published time of a read from memory is that of one that missed.
     """
-    return memory_side_cycles(config, row_state) + config.walker.execute_stages + LINK_CYCLES
+    cache = Cache.miss_cycles if config.cache.built else 0
+    return memory_side_cycles(config, row_state) + config.walker.execute_stages + LINK_CYCLES + cache
 
 
 def link_cycles(path: OffChipPath, config: DesignConfig) -> FarPath:
@@ -180,21 +190,36 @@ def link_cycles(path: OffChipPath, config: DesignConfig) -> FarPath:
 
 
 def far_path(name: str, config: DesignConfig) -> FarPath:
-    """The far preset called `name` as link cycles for the design `config`.
+    """The far preset called `name` as link cycles for the design `config`; a host controller's port too.
 
-    Raises InputError (listing those that fit) for an unknown name, a preset of the near place, or one that
-    was measured on another memory than the design's.
+    Raises InputError (listing those that fit) for an unknown name, the claim of the near place, or a preset
+    that was measured on another memory than the design's.
     """
-    presets = path_presets()
+    presets = path_presets().values()
+    return _fitting(
+        name, config, "far", [*(p for p in presets if p.place == "far"), *(p for p in presets if p.port)]
+    )
+
+
+def port_path(name: str, config: DesignConfig) -> FarPath:
+    """The host controller's port called `name`, as the link that a walker behind it reads across.
+
+    Raises InputError (listing those that fit) for any other name, or another memory.
+    """
+    return _fitting(name, config, "near", [p for p in path_presets().values() if p.port])
+
+
+def _fitting(name: str, config: DesignConfig, role: str, presets: Sequence[OffChipPath]) -> FarPath:
     memory = config.memory.timing.name
-    usable = ", ".join(p.name for p in presets.values() if p.place == "far" and p.memory in ("any", memory))
-    path = presets.get(name)
+    usable = ", ".join(p.name for p in presets if p.memory in ("any", memory)) or "none"
+    path = path_presets().get(name)
     if path is None:
-        raise InputError(f"unknown far preset {name!r}: expected one of {usable}")
-    if path.place != "far":
-        raise InputError(f"far preset {name!r} was measured beside the memory: expected one of {usable}")
+        raise InputError(f"unknown {role} preset {name!r}: expected one of {usable}")
+    if path not in presets:
+        where = "beside the memory" if path.place == "near" else "across a path"
+        raise InputError(f"{role} preset {name!r} was measured {where}: expected one of {usable}")
     if path.memory not in ("any", memory):
         raise InputError(
-            f"far preset {name!r} was measured on {path.memory}: expected one that fits {memory}: {usable}"
+            f"{role} preset {name!r} was measured on {path.memory}: expected one that fits {memory}: {usable}"
         )
     return link_cycles(path, config)

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hdl.layouts import VerdictKind
+from hdl.layouts import HopEvent, VerdictKind
 from sim.model.interpreter import BUDGET_MAX
 
 from .assembler import Image
@@ -94,7 +94,8 @@ class Run:
     answers: list[Answer]
     """By number of the walk."""
     walk_cycles: NDArray[np.int64]
-    """By number of the walk: from the command's launch to the arrival of its verdict."""
+    """By number of the walk: from the command's launch to the arrival of its verdict; of what the far place
+    answers by its help: its stream from mark to mark, and its on-chip cycles."""
     batch_cycles: NDArray[np.int64]
     wrong: list[int]
     """Walks whose answer is not the one that the trace says is right."""
@@ -140,11 +141,17 @@ def run_plan(
         for number, (answer, cycles) in _answers(batch, done).items():
             answers[number] = answer
             walk_cycles[number] = cycles
+        for number, cycles in _stream_cycles(batch, hops[-1]).items():
+            walk_cycles[number] = cycles
         progress(index + 1)
+    for number, planned in enumerate(plan.walks):
+        if planned.local is not None:
+            answers[number] = planned.local.answer
+            walk_cycles[number] += planned.local.cycles
     ordered = [answers[number] for number in range(len(plan.walks))]
     pairs = list(enumerate(zip(plan.walks, ordered, strict=True)))
     wrong = [number for number, (walk, answer) in pairs if not walk.question.expectation.right(answer)]
-    not_golden = [number for number, (walk, answer) in pairs if answer != walk.golden]
+    not_golden = [number for number, (walk, answer) in pairs if not walk.as_golden(answer)]
     driver.run_batch(fence())  # starting a batch brings the buffered writes of the last one to the memory
     memory_differs = _memory_differences(plan, monitor)
     for check, control in plan.controls.items():
@@ -194,14 +201,26 @@ def _run_batch(batch: Batch, *, place: int, driver: Driver) -> Completions:
     return driver.run_batch(batch.in_place(place))
 
 
+def _stream_cycles(batch: Batch, hops: NDArray[np.void]) -> dict[int, int]:
+    """The cycles of every stream of a batch, mark to mark, by number."""
+    verdicts = hops["cycle"][hops["event"] == HopEvent.VERDICT.value].astype(np.int64)
+    return {
+        stream.number: int(verdicts[stream.verdict + 1] - verdicts[stream.verdict])
+        for stream in batch.streams
+    }
+
+
 def _answers(batch: Batch, done: Completions) -> dict[int, tuple[Answer, int]]:
     """The answer and the cycles of every walk of a batch, by the walk's number."""
     number_of = dict(zip(batch.walk_rows, batch.walk_numbers, strict=True))
+    marks = set(batch.mark_rows)
     yields: dict[int, list[int]] = {}
     answers: dict[int, tuple[Answer, int]] = {}
     records = done.records
     columns = [records[name].tolist() for name in ("tag", "kind", "value", "status", "code", "hops")]
     for index, (tag, kind, value, status, code, hops) in enumerate(zip(*columns, strict=True)):
+        if tag in marks:
+            continue
         if tag not in number_of or number_of[tag] in answers:
             raise InternalError(f"completion record {index} has tag {tag}: expected that of an open walk")
         if kind == VerdictKind.YIELD.value:

@@ -101,6 +101,10 @@ class Search:
                 return question
         return None
 
+    def parent(self, node: int) -> int | None:
+        """The first parent of a node that was made; None: it has none."""
+        return self._parent[node]
+
     # -- One question per kind of event -------------------------------------------------------------
 
     def _climb(self, event: Backtrack) -> Question | None:
@@ -171,6 +175,7 @@ class Search:
             registers=(count,),
             yields=count,
             expectation=expectation,
+            records=len(event.candidates),
         )
 
     def _climb_registers(self, start: int) -> tuple[int, ...]:

@@ -185,3 +185,5 @@ class Question:
     yields: int
     """Values that it yields at most."""
     expectation: Expectation
+    records: int = 0
+    """Records of the contiguous list that it selects from."""

@@ -12,6 +12,7 @@ from .memory.timing import Organisation, TimingPreset, preset
 
 __all__ = [
     "CONFIGS",
+    "CacheConfig",
     "ControllerConfig",
     "DesignConfig",
     "LinkConfig",
@@ -61,6 +62,39 @@ class LinkConfig:
         for name in ("walk_credits", "bulk_credits"):
             value = getattr(self, name)
             _require(_power_of_two(value) and value >= 2, f"link.{name}", value, "a power of two from 2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheConfig:
+    """The cache of the compute side, in front of the link; how much of it is used is a register."""
+
+    body: str = "none"
+    """`none`: there is no cache. `array`: Amaranth memories, synthesizable. `dpi`: in C, simulation only."""
+    sets_log2: int = 17
+    """log2 of the sets that the registers may ask for at most; a set is chosen by the low address bits."""
+    ways: int = 32
+    """Lines of a set that the registers may ask for at most."""
+
+    def __post_init__(self) -> None:
+        _require(self.body in ("none", "array", "dpi"), "cache.body", self.body, "none, array or dpi")
+        _require(0 <= self.sets_log2 <= 17, "cache.sets_log2", self.sets_log2, "0 to 17")
+        _require(1 <= self.ways <= 32, "cache.ways", self.ways, "1 to 32")
+        _require(
+            self.body != "array" or self.lines <= 4096,
+            "cache lines of an array",
+            self.lines,
+            "at most 4096: reduce cache.sets_log2 and cache.ways or use 'dpi'",
+        )
+
+    @property
+    def built(self) -> bool:
+        """There is a cache."""
+        return self.body != "none"
+
+    @property
+    def lines(self) -> int:
+        """Lines of 32 bytes that it has at most; 0 without a cache."""
+        return self.ways << self.sets_log2 if self.built else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,6 +273,7 @@ class DesignConfig:
 
     walker: WalkerConfig = field(default_factory=WalkerConfig)
     link: LinkConfig = field(default_factory=LinkConfig)
+    cache: CacheConfig = field(default_factory=CacheConfig)
     scratchpad: ScratchpadConfig = field(default_factory=ScratchpadConfig)
     controller: ControllerConfig = field(default_factory=ControllerConfig)
     memory: MemoryConfig = field(default_factory=MemoryConfig)

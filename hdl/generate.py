@@ -140,7 +140,10 @@ def side_car(config: DesignConfig, component: Component, *, name: str) -> dict[s
         "git_revision": _git_revision(),
         "parameters": config.as_dict(),
         "clock_ns": config.memory.timing.clock_ns,
-        "external_modules": ["clew_storage"] if config.memory.storage == "dpi" else [],
+        "external_modules": [
+            *(["clew_storage"] if config.memory.storage == "dpi" else []),
+            *(["clew_cache_cells"] if config.cache.body == "dpi" else []),
+        ],
         "ports": ports(component),
         "registers": [dataclasses.asdict(register) for register in REGISTERS],
         "windows": {

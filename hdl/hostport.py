@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from .config import DesignConfig
 from .fabric.axi import AxiLite, AxiLiteSubordinate
+from .fabric.cache_cells import SETS_BITS, WAYS_BITS
 from .layouts import (
     ADDRESS_WIDTH,
     CHANNEL_WIDTH,
@@ -52,9 +53,11 @@ class HostSettings(wiring.Signature):
         The channels whose events count.
     fault : Out(FaultInjection())
         To the memory devices; only with `ecc`.
+    cache_sets_log2 : Out(5), cache_ways : Out(6), cache_hit_latency : Out(16), cache_clear : Out(1)
+        To the cache; only with `cache`.
     """
 
-    def __init__(self, *, ecc: bool = False) -> None:
+    def __init__(self, *, ecc: bool = False, cache: bool = False) -> None:
         members = {
             "latency_up": Out(16),
             "latency_down": Out(16),
@@ -68,6 +71,13 @@ class HostSettings(wiring.Signature):
         }
         if ecc:
             members["fault"] = Out(FaultInjection())
+        if cache:
+            members |= {
+                "cache_sets_log2": Out(SETS_BITS),
+                "cache_ways": Out(WAYS_BITS),
+                "cache_hit_latency": Out(16),
+                "cache_clear": Out(1),
+            }
         super().__init__(members)
 
 
@@ -102,7 +112,7 @@ class HostPort(wiring.Component):
             "scratchpad": Out(ScratchpadPort()),
             "memory": Out(MemoryPort()),
             "batch": Out(BatchControl()),
-            "settings": Out(HostSettings(ecc=config.controller.ecc)),
+            "settings": Out(HostSettings(ecc=config.controller.ecc, cache=config.cache.built)),
             "cycles": In(64),
             "interrupt": Out(1),
         }
@@ -137,6 +147,7 @@ class HostPort(wiring.Component):
             "SCRATCHPAD_ATOMS": config.scratchpad.atoms,
             "MEMORY_ATOMS": config.memory.atoms,
             "CHANNELS": config.memory.channels,
+            "CACHE_LINES": config.cache.lines,
             "STATUS": Cat(batch.busy, done, batch.error),
             "INTERRUPT_ENABLE": interrupt_enable,
             "INTERRUPT_PENDING": done,
@@ -171,6 +182,12 @@ class HostPort(wiring.Component):
                 "INJECT_LANE": settings.fault.lane,
                 "INJECT_CONTROL": settings.fault.armed,
             }
+        cache = {
+            f"CACHE_{name.upper()}": getattr(settings, f"cache_{name}")
+            for name in ("sets_log2", "ways", "hit_latency")
+            if config.cache.built
+        }
+        values |= cache
 
         address = Signal.like(request.payload.address)
         write = Signal()
@@ -227,6 +244,7 @@ class HostPort(wiring.Component):
             ("CONTEXT_WRITE", Cat(context_writable, context_tenant)),
             ("MEMORY_PAGE", memory_page),
             ("COUNTED_CHANNELS", settings.counted_channels),
+            *cache.items(),
         ):
             with m.If(written(name)):
                 m.d.sync += target.eq(data)
@@ -241,6 +259,8 @@ class HostPort(wiring.Component):
                 Cat(fault.arm, fault.sticky).eq(data),
                 fault.set_armed.eq(written("INJECT_CONTROL")),
             ]
+        if config.cache.built:
+            m.d.comb += settings.cache_clear.eq(written("CACHE_CLEAR") & data[0])
         m.d.comb += [
             batch.start.eq(written("START") & data[0]),
             settings.clear_counters.eq(written("RESET_COUNTERS") & data[0]),

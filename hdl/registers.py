@@ -172,11 +172,42 @@ REGISTERS: tuple[Register, ...] = _registers(
         "disturb every read, until 0 is written. Bit 1 reads as 0.",
         0,
     ),
+    (
+        "CACHE_LINES",
+        "ro",
+        "Lines of 32 bytes that the compute side's cache has at most; 0: there is no cache, and the other "
+        "CACHE_ registers do nothing.",
+        0,
+    ),
+    (
+        "CACHE_SETS_LOG2",
+        "rw",
+        "log2 of the sets in use. Change this and CACHE_WAYS only while idle, and write CACHE_CLEAR then.",
+        0,
+    ),
+    ("CACHE_WAYS", "rw", "Lines of a set in use; 0: every read misses and nothing is kept.", 0),
+    (
+        "CACHE_HIT_LATENCY",
+        "rw",
+        "Cycles added to a hit, which takes 2 cycles from request to response without them.",
+        0,
+    ),
+    ("CACHE_CLEAR", "wo", "Write 1: forget every line. RESET_COUNTERS does not.", 0),
+    ("COUNT_CACHE_HITS", "ro", "Reads inside batches that the cache answered; 0 without one.", 0),
+    ("COUNT_CACHE_MISSES", "ro", "Reads inside batches that went on to the memory; 0 without a cache.", 0),
 )
 
 #: Registers whose constant value follows from the configuration.
 DESIGN_CONSTANTS = frozenset(
-    {"CONFIG_HASH", "CLOCK_PS", "CONTEXTS", "SCRATCHPAD_ATOMS", "MEMORY_ATOMS", "CHANNELS"}
+    {
+        "CONFIG_HASH",
+        "CLOCK_PS",
+        "CONTEXTS",
+        "SCRATCHPAD_ATOMS",
+        "MEMORY_ATOMS",
+        "CHANNELS",
+        "CACHE_LINES",
+    }
 )
 
 REGISTER_BY_NAME: dict[str, Register] = {register.name: register for register in REGISTERS}

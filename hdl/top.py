@@ -10,6 +10,7 @@ from .config import DesignConfig
 from .counters import EventCounters
 from .error_log import ErrorLog
 from .fabric.axi import AxiLite
+from .fabric.cache import Cache
 from .fabric.link import Link
 from .fabric.merge import BulkMerge
 from .hostport import HostPort
@@ -103,14 +104,24 @@ class Clew(wiring.Component):
         connect(m, sequencer.memory, bulk_merge.sequencer)
         connect(m, mover.memory, bulk_merge.mover)
 
-        connect(m, bulk_merge.memory.request, link.bulk_request)
-        connect(m, link.bulk_response, bulk_merge.memory.response)
         connect(m, sequencer.near_launch, link.launch)
         connect(m, link.verdict, sequencer.near_verdict)
         connect(m, sequencer.far_launch, far_walker.launch)
         connect(m, far_walker.verdict, sequencer.far_verdict)
-        connect(m, far_walker.memory.request, link.walk_request)
-        connect(m, link.walk_response, far_walker.memory.response)
+
+        walk_memory, bulk_memory = far_walker.memory, bulk_merge.memory
+        quiescent = link.idle & memory_side.idle & far_walker.idle & mover.idle
+        if config.cache.built:
+            m.submodules.cache = cache = Cache(config)
+            connect(m, walk_memory, cache.walk)
+            connect(m, bulk_memory, cache.bulk)
+            self._control_cache(m, cache, host_port, sequencer)
+            walk_memory, bulk_memory = cache.memory_walk, cache.memory_bulk
+            quiescent &= cache.idle
+        connect(m, walk_memory.request, link.walk_request)
+        connect(m, link.walk_response, walk_memory.response)
+        connect(m, bulk_memory.request, link.bulk_request)
+        connect(m, link.bulk_response, bulk_memory.response)
 
         connect(m, link.memory_launch, memory_side.launch)
         connect(m, memory_side.verdict, link.memory_verdict)
@@ -130,7 +141,7 @@ class Clew(wiring.Component):
             sequencer.copy_idle.eq(mover.idle),
             sequencer.copy_failed.eq(mover.errors),
             mover.clear.eq(sequencer.copy_clear),
-            sequencer.quiescent.eq(link.idle & memory_side.idle & far_walker.idle & mover.idle),
+            sequencer.quiescent.eq(quiescent),
             self.interrupt.eq(host_port.interrupt),
         ]
         # Programs and windows are set up while idle, so they reach the memory side without the link.
@@ -189,3 +200,19 @@ class Clew(wiring.Component):
                 for seen, monitor in zip(getattr(memory_side, name), self._each(name), strict=True):
                     m.d.comb += monitor.eq(seen)
         return m
+
+    @staticmethod
+    def _control_cache(m: Module, cache: Cache, host_port: HostPort, sequencer: Sequencer) -> None:
+        """The cache's settings, and its counts inside batches."""
+        settings = host_port.settings
+        m.d.comb += [
+            cache.sets_log2.eq(settings.cache_sets_log2),
+            cache.ways.eq(settings.cache_ways),
+            cache.hit_latency.eq(settings.cache_hit_latency),
+            cache.clear.eq(settings.cache_clear),
+            cache.restart.eq(sequencer.restart),
+            cache.counting.eq(sequencer.control.active),
+            cache.clear_counts.eq(settings.clear_counters),
+            host_port.count_cache_hits.eq(cache.hits),
+            host_port.count_cache_misses.eq(cache.misses),
+        ]

@@ -16,7 +16,14 @@ from hdl.memory.stack import StackMap
 from hdl.top import Clew
 
 from .model.ecc import atom_checks
-from .verilator import STORAGE_SOURCES, build_once, build_shared_library, content_key, source_key
+from .verilator import (
+    CACHE_SOURCES,
+    STORAGE_SOURCES,
+    build_once,
+    build_shared_library,
+    content_key,
+    source_key,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,18 +117,25 @@ def build_library(config: DesignConfig, *, announce: Callable[[str], None] | Non
     """
     if config.memory.storage != "dpi":
         raise ValueError(f"memory.storage is {config.memory.storage!r}: expected dpi for a compiled model")
+    if config.cache.body == "array":
+        raise ValueError("cache.body is 'array': expected none or dpi for a compiled model")
     design = design_verilog(config, announce=announce)
-    return compile_library(design, channels=config.memory.channels, announce=announce)
+    return compile_library(
+        design, channels=config.memory.channels, cache=config.cache.built, announce=announce
+    )
 
 
 def compile_library(
-    design: Path, *, channels: int = 1, announce: Callable[[str], None] | None = None
+    design: Path, *, channels: int = 1, cache: bool = False, announce: Callable[[str], None] | None = None
 ) -> Path:
-    """The shared library of the Verilog file `design`, whose top has the ports of `Clew` with `channels`."""
+    """The shared library of the Verilog file `design`, whose top has the ports of `Clew` with `channels`.
+
+    With `cache` it has the `dpi` body of the cache.
+    """
     return build_shared_library(
         design,
         toplevel="clew",
-        sources=[_NATIVE / "model.cpp", *STORAGE_SOURCES],
+        sources=[_NATIVE / "model.cpp", *STORAGE_SOURCES, *(CACHE_SOURCES if cache else ())],
         header=("channels.h", f"#define CLEW_CHANNELS {channels}\n"),
         announce=announce,
     )

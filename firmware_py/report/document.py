@@ -15,6 +15,7 @@ from sim.trace.output import output_target, temporary_name
 
 from ..compare import Comparison, FileVerdicts, PlaceFigures, Tally
 from ..errors import InputError
+from ..far_help import STACK_LEVEL_CYCLES, STREAM_RESULT_CYCLES
 
 __all__ = ["SCHEMA", "document", "require_output", "write_document", "write_text"]
 
@@ -64,6 +65,13 @@ def document(comparison: Comparison) -> dict[str, Any]:
             "program": comparison.climbing,
             "layout": comparison.layout,
             "stores": {"near": comparison.near.stores, "far": comparison.far.stores},
+            "near_place": _near(comparison),
+            "far_help": _help(comparison),
+            "walks_per_second": {
+                "near": comparison.near.walks_per_second,
+                "far": comparison.far.walks_per_second,
+            },
+            "repeated_searches": comparison.repeated,
             "failures": list(comparison.failures),
         },
     }
@@ -168,6 +176,48 @@ def _channel(comparison: Comparison, channel: int) -> dict[str, Any]:
             for name, figures in places.items()
         },
     }
+
+
+def _near(comparison: Comparison) -> dict[str, Any]:
+    """What is between walker and controller near the memory: an input."""
+    port = comparison.near_path
+    if port is None:
+        return {"preset": "memory"}
+    return {
+        "preset": port.path.name,
+        "published_ns_input": port.path.published_ns,
+        "source": port.path.source,
+    }
+
+
+def _help(comparison: Comparison) -> dict[str, Any]:
+    """Every help of the far place: keys that end in _input were given, the others were measured."""
+    help_, figures = comparison.far_help, comparison.far
+    found: dict[str, Any] = {}
+    if help_.cache is not None and comparison.cache is not None and figures.cache is not None:
+        found["cache"] = {
+            "preset": help_.cache.name,
+            "bytes_input": help_.cache.size,
+            "ways_input": comparison.cache.ways,
+            "hit_ns_input": help_.cache.hit_ns,
+            "hit_loop_cycles_input": comparison.cache.hit_cycles,
+            "beside": help_.cache.beside,
+            "source": help_.cache.source,
+            "hits": figures.cache.hits,
+            "misses": figures.cache.misses,
+            "hit_rate": figures.cache.hit_rate,
+        }
+    if help_.stack:
+        found["stack"] = {
+            "cycles_per_level_input": STACK_LEVEL_CYCLES,
+            "answered": figures.helped["stack"],
+        }
+    if help_.stream:
+        found["stream"] = {
+            "cycles_per_result_input": STREAM_RESULT_CYCLES,
+            "answered": figures.helped["stream"],
+        }
+    return found
 
 
 def _errors(comparison: Comparison) -> dict[str, Any] | None:

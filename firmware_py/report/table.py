@@ -11,7 +11,9 @@ from hdl.layouts import RefreshMode
 from sim.trace.errors import printable
 
 from ..compare import Comparison, PlaceFigures, Tally
+from ..far_help import STACK_LEVEL_CYCLES, STREAM_RESULT_CYCLES, size_text
 from ..ledger import Statistics
+from ..paths import FarPath
 from .document import by_check, by_source, ratio, unchecked
 
 __all__ = ["PIPE_WIDTH", "comparison_table", "console", "print_comparison"]
@@ -80,8 +82,7 @@ def comparison_table(comparison: Comparison) -> Table:
         title=(
             f"{comparison.config.memory.timing.name}{ecc}, {channels}, {refresh}{entries}{logic}, "
             f"1 cycle = {clock:g} ns, {searches} at a time{how}\n"
-            f"far: {path.path.name}, {path.path.published_ns:g} ns a dependent read, row "
-            f"{path.path.row_state} ({path.path.source})"
+            f"{_path('far', path)}{_near(comparison)}{_help(comparison)}"
         ),
         title_justify="left",
         caption=(
@@ -119,6 +120,8 @@ def comparison_table(comparison: Comparison) -> Table:
                 *(f"{place.channels[number].rows.reads:,}" for place in (near, far)),
             )
     rows.section()
+    _throughput(rows, comparison)
+    rows.section()
     _verdicts(rows, comparison)
     rows.section()
     rows.add("speed-up of near", "walk, mean", _times(ratio(far.walk.mean, near.walk.mean)), "")
@@ -126,6 +129,62 @@ def comparison_table(comparison: Comparison) -> Table:
     rows.add("speed-up of near", "loop, mean", _times(ratio(far.loop.mean, near.loop.mean)), "")
     rows.add("speed-up of near", "isolated: an input", _times(comparison.isolated_speedup), "")
     return table
+
+
+def _path(place: str, path: FarPath) -> str:
+    """A published path: an input."""
+    published = path.path
+    return (
+        f"{place}: {published.name}, {published.published_ns:g} ns a dependent read, "
+        f"row {published.row_state} ({published.source})"
+    )
+
+
+def _near(comparison: Comparison) -> str:
+    """A line for a near walker behind a port."""
+    if comparison.near_path is None:
+        return ""
+    return f"\n{_path('near', comparison.near_path)}; launch and verdict cross the far path"
+
+
+def _help(comparison: Comparison) -> str:
+    """A line for each help of the far place: inputs all."""
+    help_ = comparison.far_help
+    lines: list[str] = []
+    if help_.cache is not None:
+        cache = help_.cache
+        beside = "" if cache.beside == comparison.far_path.path.name else f", published beside {cache.beside}"
+        lines.append(
+            f"far help: cache {cache.label}, {size_text(cache.size)}, a hit {cache.hit_ns:g} ns{beside} "
+            f"({cache.source})"
+        )
+    if help_.stack:
+        lines.append(
+            f"far help: stack, {STACK_LEVEL_CYCLES} cycles on chip for each level looked at "
+            "(stated, not measured)"
+        )
+    if help_.stream:
+        lines.append(
+            f"far help: stream, lists through the bulk channel (measured) and {STREAM_RESULT_CYCLES} cycle "
+            "on chip for each result (stated)"
+        )
+    return "".join(f"\n{line}" for line in lines)
+
+
+def _throughput(rows: _Rows, comparison: Comparison) -> None:
+    """Walks per second, and what the help of the far place did."""
+    near, far = comparison.near, comparison.far
+    how = "measured, help as stated" if comparison.far_help.plans else "measured"
+    rows.add("walks per second", how, *(_rate(place.walks_per_second) for place in (near, far)))
+    if far.cache is not None and far.cache.hit_rate is not None:
+        rows.add("cache", "reads that hit", "", f"{100 * far.cache.hit_rate:.1f} %")
+    for name in comparison.far_help.names:
+        if name in ("stack", "stream"):
+            share = f"{far.helped[name]:,} of {far.walk.count:,}"
+            rows.add("answered by help", name, "", share)
+    if comparison.repeated:
+        text = f"{comparison.repeated:,}"
+        rows.add("searches", "repeated traces", text, text)
 
 
 def _latency(rows: _Rows, figure: str, near: Statistics, far: Statistics, clock: float) -> None:
@@ -183,6 +242,10 @@ def _time(cycles: float | None, clock: float) -> str:
     if cycles is None:
         return "-"
     return f"{_number(cycles)} cycles = {_number(cycles * clock)} ns"
+
+
+def _rate(value: float | None) -> str:
+    return "-" if value is None else f"{value / 1e6:,.2f} million"
 
 
 def _times(value: float | None) -> str:

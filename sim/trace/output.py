@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from pathlib import Path
 
-__all__ = ["output_target", "temporary_name"]
+__all__ = ["output_target", "remove_temporaries", "temporary_name"]
+
+_given: set[Path] = set()
 
 
 def output_target(path: str | os.PathLike[str]) -> Path:
@@ -26,5 +29,14 @@ def output_target(path: str | os.PathLike[str]) -> Path:
 
 
 def temporary_name(target: Path) -> Path:
-    """The name beside `target` under which this process writes it."""
-    return target.with_name(f".{target.name}.{os.getpid()}.part")
+    """The name beside `target` under which this process writes it; `remove_temporaries` knows it."""
+    name = target.with_name(f".{target.name}.{os.getpid()}.part")
+    _given.add(name)
+    return name
+
+
+def remove_temporaries() -> None:
+    """Remove what is left under a `temporary_name`: a signal may come before the one who writes can clean up."""
+    while _given:
+        with contextlib.suppress(OSError):
+            _given.pop().unlink()

@@ -58,6 +58,6 @@ def test_sixteen_contexts_reach_their_target_and_none_starves(
 ) -> None:
     hops, share = context_measures(model, 16, refresh)
     assert hops.where == {"contexts": 16, "refresh": refresh.name.lower()} and hops.target is not None
-    assert not missed([hops]), hops.value
+    assert not missed([hops, share]), (hops.value, share.value)
     assert FAIR <= share.value <= 1
     assert hops.bound is not None and hops.value < hops.bound

@@ -1,6 +1,7 @@
 """A fake accelerator: the driver's and the monitor's side of a replay, walks by the golden interpreter.
 
-Latencies are made up: a near hop takes 80 cycles, a far one 300, a launch and a verdict 10 each. Its walks
+Latencies are made up: a near hop takes 80 cycles, a far one 300, a launch and a verdict 10 each, a copied
+atom 60. Its walks
 run one after another, on an open-page memory without refresh that obeys the timing table by being slow.
 `corrupt` may change what a walk did, `forget_write` loses writes, `bad_command` breaks a timing rule.
 """
@@ -24,6 +25,7 @@ from sim.model.interpreter import BUDGET_MAX, WalkResult, run_walk
 
 HOP_CYCLES = (80, 300)
 CROSSING_CYCLES = 10
+COPY_CYCLES = 60
 
 
 class FakeAccelerator:
@@ -44,6 +46,7 @@ class FakeAccelerator:
         self.forget_write: Callable[[int], bool] = lambda address: False
         self.bad_command = False
         self._walks = 0
+        self._all_hops: list[tuple] = []
         self.refresh = RefreshMode.ALL_BANK
         self.clear_logs()
 
@@ -59,6 +62,13 @@ class FakeAccelerator:
 
     def memory_errors(self):
         return self.errors
+
+    def set_cache(self, *, sets_log2, ways, hit_latency):
+        self.cache = {"sets_log2": sets_log2, "ways": ways, "hit_latency": hit_latency}
+
+    def cache_counts(self):
+        """It has no cache: every read misses."""
+        return 0, sum(event[2] == HopEvent.REQUEST.value for event in self._all_hops)
 
     def set_link(self, *, latency_up, latency_down, bytes_per_cycle=0):
         self.link = {"up": latency_up, "down": latency_down, "width": bytes_per_cycle}
@@ -95,6 +105,8 @@ class FakeAccelerator:
                 index += count
             elif op == CommandOp.WALK:
                 self._walk(index, words, records)
+            elif op == CommandOp.COPY:
+                self._copy(words)
             else:
                 assert op == CommandOp.FENCE, op
             index += 1
@@ -115,6 +127,15 @@ class FakeAccelerator:
             new if mask >> 4 * word & 1 else before
             for word, (before, new) in enumerate(zip(old, data, strict=True))
         )
+
+    def _copy(self, words):
+        """Memory to scratchpad: one atom after another."""
+        assert not words[0] >> 4 & 1, "a replay copies to the scratchpad only"
+        count = (words[0] >> 16) + 1
+        assert words[2] + count <= self.command_atoms
+        for offset in range(count):
+            self._access(words[1] + offset, Source.MOVER.value, 0)
+            self.cycle += COPY_CYCLES
 
     def _access(self, address, source, context, *, write=0):
         """One access from `self.cycle` on: PRE, ACT and the column command, as its row needs them."""
@@ -203,6 +224,7 @@ class FakeAccelerator:
         return np.zeros(0, dtype=BATCH_RECORD)
 
     def clear_logs(self):
+        self._all_hops += getattr(self, "_hops", [])
         self._hops, self._accesses = [], []
         self._commands = [[] for _ in range(self._stack.channels)]
 

@@ -18,7 +18,7 @@ from firmware_py.bench.walker.parts_table import parts_table, without_parts
 from firmware_py.bench.walker.throughput import counted_hops, hops_target
 from firmware_py.completion import COMPLETION
 from firmware_py.errors import InputError, InternalError
-from firmware_py.loop_parts import RowState, loop_parts
+from firmware_py.loop_parts import LOOP_PARTS, RowState, loop_parts
 from firmware_py.programs import default_image
 from hdl.config import DesignConfig
 from hdl.layouts import HopEvent, RefreshMode, RowClass, RowOp
@@ -83,13 +83,13 @@ def test_the_parts_of_a_loop_are_one_line_that_adds_up() -> None:
         *parts(walker_design(clock_ratio=4, stages=2), "closed"),
     ]
     heading, *rows = parts_table(measures)
-    assert heading[:4] == ("row", "ECC", "stages", "clock ratio") and heading[-2:] == (
+    assert heading[:3] == ("row", "stages", "clock ratio") and heading[-2:] == (
         "loop",
         "over the bound",
     )
     assert rows == [
-        ("hit", "off", "1", "1", "0", "1", "1", "16", "0", "0", "1", "19", "3"),
-        ("closed", "off", "2", "4", "0", "4", "1", "31", "0", "4", "8", "48", "17"),
+        ("hit", "1", "1", "0", "1", "1", "16", "0", "0", "1", "19", "3"),
+        ("closed", "2", "4", "0", "4", "1", "31", "0", "4", "8", "48", "17"),
     ]
     assert without_parts(measures) == [HOPS]
     assert len(parts_table([HOPS])) == 1
@@ -258,7 +258,15 @@ def test_a_missed_target_is_exit_status_one_and_still_written(monkeypatch, capsy
     assert (status, errors) == (1, "") and "MISSED" in text
     assert [m["name"] for m in json.loads(out.read_text())["measures"]] == ["loop_over_bound", "hops_per_ns"]
     status, text, errors = clew(monkeypatch, capsys, "bench", "walker", "--topic", "first")
-    assert (status, errors) == (0, "") and "hops_per_ns" not in text
+    assert (status, errors) == (0, "") and "hops_per_ns" not in text and "Where the cycles" not in text
+
+
+def test_the_parts_of_a_loop_are_printed_in_a_table_of_their_own(monkeypatch, capsys, topics) -> None:
+    topics["second"] = parts(walker_design(), "hit")
+    status, text, errors = clew(monkeypatch, capsys, "bench", "walker")
+    assert (status, errors) == (0, "") and "loop_part" not in text
+    table = text[text.index("Where the cycles of a near loop go") :]
+    assert all(part in table for part in LOOP_PARTS)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from firmware_py.machine import Machine
 from hdl.config import named_config
 from hdl.registers import markdown
 from sim.trace.errors import printable
-from sim.trace.schema import write_traces
+from sim.trace.schema import TraceWriter, write_traces
 
 from .fake_accelerator import FakeAccelerator
 from .test_replay import beam, depth_first
@@ -80,10 +80,24 @@ def test_a_wrong_verdict_is_exit_status_one_with_a_line_and_a_document(
         (["--memory", "absent.toml"], "absent.toml: No such file or directory"),
         (["--memory", "pyproject.toml"], "pyproject.toml: unknown key build-system: expected one of name, "),
         (["--far", "moon"], "unknown far preset 'moon': expected one of seed_conventional, v100_hbm2"),
-        (["--far", "u280_hbm_axi_hit"], "was measured beside the memory"),
+        (["--far", "seed_near_memory"], "was measured beside the memory"),
+        (
+            ["--near", "v100_hbm2"],
+            "near preset 'v100_hbm2' was measured across a path: expected one of u280_",
+        ),
+        (["--near", "sun"], "unknown near preset 'sun': expected one of u280_hbm_axi_hit"),
+        (["--far-help", "luck"], "unknown far help 'luck': expected cache=NAME[:SIZE], stack or stream"),
+        (["--far-help", "stack=2"], "unknown far help 'stack=2'"),
+        (["--far-help", "stack,stack"], "--far-help names 'stack' twice"),
+        (["--far-help", "cache=mine"], "unknown far cache 'mine': expected one of v100_l2, a100_l2"),
+        (["--far-help", "cache=v100_l2:3"], "size '3': expected a number with B, KiB or MiB behind it, or 0"),
+        (["--far-help", "cache=v100_l2:33KiB"], "a cache of 33KiB: expected a number of 32-byte lines"),
+        (["--far-help", "cache=v100_l2:128MiB"], "has 128MiB: expected at most 64MiB"),
+        (["--far-help", "cache=mi300x_infinity_cache"], "mi300x_infinity_cache:64MiB takes its hit latency"),
+        (["--far-help", "stack", "--program", "climb_compressed"], "expected --program climb"),
         (["--far", "gh200_hbm3"], "was measured on hbm3_6400: expected one that fits hbm2_2000"),
-        (["--concurrent", "17"], "--concurrent is 17: expected 1 to 16"),
-        (["--concurrent", "0"], "--concurrent is 0: expected 1 to 16"),
+        (["--concurrent", "10001"], "--concurrent is 10001: expected 1 to 10000"),
+        (["--concurrent", "0"], "--concurrent is 0: expected 1 to 10000"),
         (["--layout", "spiral"], "unknown layout 'spiral': expected one of creation, siblings, path"),
         (["--program", "jump"], "unknown program 'jump': expected one of climb, climb_compressed"),
     ],
@@ -227,7 +241,7 @@ def test_a_document_goes_where_a_link_points(monkeypatch, capsys, fake, traces, 
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--far", "moon"], ["--concurrent", "17"], ["--layout", "x"], ["--json", "no/out.json"]]
+    "arguments", [["--far", "moon"], ["--concurrent", "10001"], ["--layout", "x"], ["--json", "no/out.json"]]
 )
 def test_the_demonstration_searches_only_with_good_options(monkeypatch, capsys, tmp_path, arguments):
     monkeypatch.chdir(tmp_path)
@@ -305,6 +319,22 @@ def test_a_signal_ends_an_import_quietly_and_leaves_nothing(tmp_path, number, st
     text, errors = run.communicate(timeout=120)
     assert (run.returncode, text, errors) == (status, "", "")
     assert list(tmp_path.iterdir()) == [source]
+
+
+def test_a_signal_between_opening_a_file_and_writing_it_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, traces: Path
+) -> None:
+    opens = TraceWriter.__enter__
+
+    def interrupted(writer: TraceWriter) -> TraceWriter:
+        opens(writer)
+        assert list(tmp_path.glob(".out.jsonl.*.part"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TraceWriter, "__enter__", interrupted)
+    out = tmp_path / "out.jsonl"
+    assert clew(monkeypatch, capsys, "trace", "import", traces, "-o", out)[0] == 130
+    assert list(tmp_path.glob(".*")) == []
 
 
 def test_an_interrupt_while_modules_load_is_quiet(monkeypatch, capsys):

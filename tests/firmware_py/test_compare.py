@@ -119,6 +119,38 @@ def test_a_bad_address_map_is_an_error_of_the_input():
         design_for("hbm2_2000", address_map="pseudo_channel,bank_group,column,bank")
 
 
+def test_a_slower_memory_side_and_more_stages_are_built_and_shown():
+    usual = comparison(depth_first())
+    assert document(usual)["details"]["clock_ratio"] == document(usual)["details"]["execute_stages"] == 1
+    assert (
+        "of the clock" not in comparison_table(usual).title and "stages" not in comparison_table(usual).title
+    )
+    config = design_for("hbm2_2000", stages=2, clock_ratio=4)
+    assert (config.walker.execute_stages, config.clock_ratio) == (2, 4)
+    found = dataclasses.replace(usual, config=config)
+    details = document(found)["details"]
+    assert (details["execute_stages"], details["clock_ratio"]) == (2, 4)
+    assert (
+        ", logic at the memory at 1/4 of the clock, 2 execute stages, 1 cycle"
+        in comparison_table(found).title
+    )
+    # What the preset chose is an input: the isolated near loop of the usual design, and of this one.
+    assert usual.isolated_speedup == usual.far_path.isolated_cycles / 34
+    assert found.isolated_speedup == usual.far_path.isolated_cycles / 48
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stages": 4}, r"walker\.execute_stages is 4: expected 1, 2 or 3"),
+        ({"clock_ratio": 3}, r"clock_ratio is 3: expected 1, 2 or 4"),
+    ],
+)
+def test_stages_and_ratios_that_are_not_built_are_errors_of_the_input(options, message):
+    with pytest.raises(InputError, match=message):
+        design_for("hbm2_2000", **options)
+
+
 def test_an_unknown_refresh_lists_the_known():
     assert refresh_named("per_bank") is RefreshMode.PER_BANK
     with pytest.raises(InputError, match="unknown refresh 'often': expected one of none, all_bank, per_bank"):

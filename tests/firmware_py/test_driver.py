@@ -290,3 +290,35 @@ def test_counters_by_name() -> None:
     assert counts["cycles"] == (1 << 32) + 5
     assert counts["row_hits"] == 12
     assert len(counts) == 1 + sum(name.startswith("COUNT_") for name in REGISTER_BY_NAME)
+
+
+def test_sets_and_reads_the_cache() -> None:
+    transport = RegisterFile()
+    transport.registers |= {"CACHE_LINES": 64, "COUNT_CACHE_HITS": 9, "COUNT_CACHE_MISSES": 4}
+    accelerator = Accelerator(transport)
+    accelerator.set_cache(sets_log2=2, ways=16, hit_latency=151)
+    names = ("CACHE_SETS_LOG2", "CACHE_WAYS", "CACHE_HIT_LATENCY", "CACHE_CLEAR")
+    assert [transport.registers[name] for name in names] == [2, 16, 151, 1]
+    assert accelerator.cache_counts() == (9, 4)
+    accelerator.set_cache(sets_log2=0, ways=0, hit_latency=0)
+    assert transport.registers["CACHE_WAYS"] == 0
+
+
+@pytest.mark.parametrize(
+    ("geometry", "message"),
+    [
+        (
+            {"sets_log2": 2, "ways": 17, "hit_latency": 0},
+            r"17 ways in 2\*\*2 sets: expected at most the design's 64",
+        ),
+        ({"sets_log2": 2, "ways": 16, "hit_latency": 1 << 16}, "hit latency is 65536: expected 16 bits"),
+    ],
+)
+def test_refuses_a_cache_that_the_design_has_not(geometry: dict[str, int], message: str) -> None:
+    transport = RegisterFile()
+    transport.registers["CACHE_LINES"] = 64
+    with pytest.raises(ValueError, match=message):
+        Accelerator(transport).set_cache(**geometry)
+    transport.registers["CACHE_LINES"] = 0
+    with pytest.raises(ValueError, match="the design's 0 lines"):
+        Accelerator(transport).set_cache(sets_log2=0, ways=1, hit_latency=0)

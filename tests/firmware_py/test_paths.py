@@ -74,7 +74,7 @@ def test_the_floor_follows_the_row_state():
     ("name", "message"),
     [
         ("nowhere", "unknown far preset 'nowhere': expected one of seed_conventional, v100_hbm2, "),
-        ("u280_hbm_axi_hit", "'u280_hbm_axi_hit' was measured beside the memory: expected one of seed_conv"),
+        ("seed_near_memory", "'seed_near_memory' was measured beside the memory: expected one of seed_conv"),
         ("gh200_hbm3", "'gh200_hbm3' was measured on hbm3_6400: expected one that fits hbm2_2000"),
     ],
 )
@@ -84,10 +84,19 @@ def test_a_preset_that_cannot_be_used_is_refused(name, message):
     assert message in str(caught.value)
 
 
-def test_the_list_of_far_presets_leaves_the_near_ones_out():
+def test_the_list_of_far_presets_ends_with_the_ports_and_leaves_the_claim_of_the_near_place_out():
     with pytest.raises(InputError) as caught:
         paths.far_path("nowhere", DesignConfig())
-    assert "u280" not in str(caught.value)
+    listed = str(caught.value).split("expected one of ")[1].split(", ")
+    assert listed[-3:] == ["u280_hbm_axi_hit", "u280_hbm_axi_closed", "u280_hbm_axi_miss"]
+    assert "seed_near_memory" not in listed
+
+
+@pytest.mark.parametrize("name", ["v100_hbm2", "seed_near_memory", "nowhere"])
+def test_only_a_host_controllers_port_may_be_behind_near_walkers(name):
+    assert paths.port_path("u280_hbm_axi_closed", SIMULATION).isolated_cycles == 122
+    with pytest.raises(InputError, match="expected one of u280_hbm_axi_hit, u280_hbm_axi_closed, u280"):
+        paths.port_path(name, SIMULATION)
 
 
 def test_a_published_time_below_the_floor_is_refused():

@@ -1,15 +1,19 @@
 """The HostPort over AXI4-Lite, with scratchpad, memory and Sequencer mocked."""
 
+import dataclasses
+
 import pytest
 from amaranth.sim import Simulator
 
-from hdl.config import ControllerConfig, DesignConfig
+from hdl.config import CacheConfig, ControllerConfig, DesignConfig
 from hdl.hostport import HostPort
 from hdl.layouts import MemoryStatus
 from hdl.registers import ID_VALUE, MEMORY_WINDOW, REGISTER_BY_NAME, REGISTERS, SCRATCHPAD_WINDOW
 
 CONFIG = DesignConfig()
 ECC = DesignConfig(controller=ControllerConfig(ecc=True))
+CACHE = DesignConfig(cache=CacheConfig(body="dpi"))
+EVERYTHING = dataclasses.replace(ECC, cache=CACHE.cache)
 OKAY, SLVERR = 0, 2
 
 
@@ -154,7 +158,8 @@ def test_constants_say_what_the_design_is():
 
 def test_every_register_resets_to_what_the_map_says_and_keeps_what_is_written():
     widths = {"INTERRUPT_ENABLE": 1, "REFRESH": 2, "CONTEXT_WRITE": 2, "PROGRAM_INDEX": 6,
-              "CONTEXT_INDEX": 10, "MEMORY_PAGE": 19, "COUNTED_CHANNELS": 16, "INJECT_LANE": 4} | {
+              "CONTEXT_INDEX": 10, "MEMORY_PAGE": 19, "COUNTED_CHANNELS": 16, "INJECT_LANE": 4,
+              "CACHE_SETS_LOG2": 5, "CACHE_WAYS": 6, "CACHE_HIT_LATENCY": 16} | {
         name: 16 for name in ("COMMAND_BASE", "COMMAND_COUNT", "COMPLETION_BASE", "COMPLETION_SIZE",
                               "LINK_LATENCY_UP", "LINK_LATENCY_DOWN", "LINK_BYTES_PER_CYCLE")
     }  # fmt: skip
@@ -170,7 +175,7 @@ def test_every_register_resets_to_what_the_map_says_and_keeps_what_is_written():
                 kept = value & (1 << widths.get(register.name, 32)) - 1
                 assert await host.read(register.offset) == (kept, OKAY), register.name
 
-    Host(body, ECC)
+    Host(body, EVERYTHING)
 
 
 def test_a_fault_is_handed_to_the_injector_and_errors_are_read_from_the_log():
@@ -297,5 +302,31 @@ def test_start_and_clear_are_pulses():
         await host.write(offset("RESET_COUNTERS"), 1)
         assert host.pulses == [("start",), ("clear",)]
         assert (await host.read(offset("START")))[0] == 0
+
+    Host(body)
+
+
+def test_the_cache_is_set_cleared_and_counted():
+    async def body(host):
+        ctx, dut = host.ctx, host.dut
+        assert await host.read(offset("CACHE_LINES")) == (CACHE.cache.lines, OKAY)
+        for name, value in (("SETS_LOG2", 9), ("WAYS", 24), ("HIT_LATENCY", 151)):
+            assert await host.write(offset(f"CACHE_{name}"), value) == OKAY
+            assert ctx.get(getattr(dut.settings, f"cache_{name.lower()}")) == value
+        ctx.set(dut.count_cache_hits, 7)
+        ctx.set(dut.count_cache_misses, 8)
+        assert await host.read(offset("COUNT_CACHE_HITS")) == (7, OKAY)
+        assert await host.read(offset("COUNT_CACHE_MISSES")) == (8, OKAY)
+
+    Host(body, CACHE)
+
+
+def test_without_a_cache_its_registers_read_zero():
+    async def body(host):
+        for register in REGISTERS:
+            if register.name.startswith(("CACHE_", "COUNT_CACHE_")):
+                if register.access == "rw":
+                    assert await host.write(register.offset, 0xFFFFFFFF) == OKAY
+                assert await host.read(register.offset) == (0, OKAY), register.name
 
     Host(body)

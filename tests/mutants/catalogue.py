@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .cache_mutants import CACHE_MUTANTS
 from .channel_mutants import CHANNEL_MUTANTS
 from .design_mutants import DESIGN_MUTANTS
 from .ecc_mutants import ECC_MUTANTS
@@ -19,6 +20,7 @@ MUTANTS = (
     *PORT_MUTANTS,
     *REFRESH_MUTANTS,
     *ECC_MUTANTS,
+    *CACHE_MUTANTS,
     *DESIGN_MUTANTS,
     *WALKER_MUTANTS,
 )

@@ -1,4 +1,4 @@
-"""Instructions a hop of every walk program, counted by the golden interpreter.
+"""Instructions a hop of the walk programs over trees and lists, counted by the golden interpreter.
 
 The workload, drawn by a fixed seed: a tree of 1,000 nodes, each a child of one of the 12 created before it,
 half of them dead, one in four with something untried, scores of 0 to 99; 200 candidate lists and 200 hash

@@ -29,13 +29,13 @@ def parts_table(measures: Sequence[Measure]) -> list[tuple[str, ...]]:
         if measure.name == PART_MEASURE:
             design = tuple(str(measure.where[key]) for key in _DESIGN)
             lines.setdefault(design, {})[str(measure.where["part"])] = measure.value
-    rows: list[tuple[str, ...]] = [
-        ("row", "ECC", "stages", "clock ratio", *LOOP_PARTS, "loop", "over the bound")
-    ]
+    rows: list[tuple[str, ...]] = [("row", "stages", "clock ratio", *LOOP_PARTS, "loop", "over the bound")]
     for design, parts in lines.items():
         cycles = [parts[part] for part in LOOP_PARTS]
         loop = sum(cycles)
-        rows.append((*design, *(f"{value:g}" for value in (*cycles, loop, loop - parts["device"]))))
+        # Whether there is ECC its own part tells.
+        shown = (value for key, value in zip(_DESIGN, design, strict=True) if key != "ecc")
+        rows.append((*shown, *(f"{value:g}" for value in (*cycles, loop, loop - parts["device"]))))
     return rows
 
 
@@ -46,7 +46,7 @@ def print_parts(measures: Sequence[Measure], target: Console) -> None:
         return
     table = Table(title="Where the cycles of a near loop go", title_justify="left")
     for column in heading:
-        table.add_column(column, justify="left" if column in ("row", "ECC") else "right")
+        table.add_column(column, justify="left" if column == "row" else "right", no_wrap=column in LOOP_PARTS)
     for row in rows:
         table.add_row(*row)
     target.print(table)

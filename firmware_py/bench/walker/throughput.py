@@ -34,6 +34,8 @@ _NODE_ATOMS = 1 << 20
 _MODES = (RefreshMode.NONE, RefreshMode.ALL_BANK, RefreshMode.PER_BANK)
 _ATOM_BYTES = 32
 
+#: No context starves: what the slowest must have of the mean.
+_LEAST_SHARE = 0.9
 _HOPS_TARGETS = {
     (16, RefreshMode.NONE): 0.28,
     (16, RefreshMode.ALL_BANK): 0.26,
@@ -99,6 +101,7 @@ def context_measures(model: CompiledModel, contexts: int, refresh: RefreshMode) 
             where=where,
             value=float(counts.min() / counts.mean()),
             unit="of the mean",
+            target=Target(at_least=_LEAST_SHARE),
         ),
     ]
 
