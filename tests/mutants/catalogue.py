@@ -47,4 +47,5 @@ SELECTION: dict[str, tuple[str, ...]] = {
     "bulk starves": (
         "test_arbiter.py: test_bulk_is_served_after_exactly_the_stated_number_of_walks[walkers0]",
     ),
+    "write permission ignored": ("test_walker.py: test_a_store_without_permission[1]",),
 }
