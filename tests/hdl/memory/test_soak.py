@@ -113,3 +113,9 @@ def test_a_write_that_is_late_or_lost_or_comes_twice_is_found(memory: CompiledMe
         check(answers=late)
     # Who does not take answers may wait for longer.
     assert check(answers=late, stalled=True) is None
+
+
+def test_no_bound_is_promised_for_a_slower_front_end() -> None:
+    slow = dataclasses.replace(named_config("simulation"), clock_ratio=2)
+    with pytest.raises(ValueError, match="clock_ratio is 2: expected 1"):
+        wait_bound(slow, RefreshMode.NONE)
