@@ -33,8 +33,8 @@ _PIPELINE = 2
 def wait_bound(config: DesignConfig, mode: RefreshMode) -> int:
     """Cycles from a request's acceptance that are enough for its answer, and for a write's command as well.
 
-    Answers must be taken when they are offered; each cycle in which one is not adds one. Raises ValueError for
-    a `clock_ratio` above 1: the front end's slow cycles are not in it.
+    Answers must be taken when they are offered; each cycle in which one is not adds one. Raises ValueError
+    for a `clock_ratio` above 1: the front end's slow cycles are not in it.
     """
     if config.clock_ratio != 1:
         raise ValueError(f"clock_ratio is {config.clock_ratio}: expected 1, for which alone a bound is known")
