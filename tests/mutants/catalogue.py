@@ -41,7 +41,7 @@ SELECTION: dict[str, tuple[str, ...]] = {
     "tWTRL to RD": _rule("tWTRL"),
     "tCCDL to RD": _rule("tCCDL"),
     "wrong row": ("placement: row of a read",),
-    "response slot not reserved": ("scoreboard: a response to nothing",),
+    "response slot not reserved": ("scoreboard: a response changed before it was taken",),
     "row-hit cap off": ("wait bound: 16 row hits passed an older request",),
     "device one cycle late": ("latency: closed in 34 cycles, expected closed in 33",),
     "bulk starves": (
