@@ -248,7 +248,7 @@ def deadline(
         ),
         depth=depth,
         cover_depth=cover_depth or 2 * interval,
-        timeout=1200,
+        timeout=3600,
         quick=quick,
     )
 
