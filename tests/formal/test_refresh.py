@@ -273,7 +273,7 @@ PROOFS = [
         postpone=0,
         interval=70,
         depth=40,
-        quick=False,
+        quick=True,
     ),
     *(
         deadline(

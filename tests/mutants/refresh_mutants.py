@@ -70,7 +70,7 @@ REFRESH_MUTANTS: tuple[Mutant, ...] = (
         name="claim ignored",
         defect="the scheduler goes on with a bank that is about to be refreshed",
         edits=(Replace(_CONTROLLER, "scheduler.block.eq(refresher.block)", "scheduler.block.eq(0)"),),
-        campaign="hbm2",
+        tests=("tests/formal/test_refresh.py",),
     ),
     Mutant(
         name="PREA without a claim",

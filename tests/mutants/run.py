@@ -23,7 +23,7 @@ __all__ = ["MutantError", "Outcome", "judge", "judge_all", "sources_run"]
 #: Seconds after which a detector is stopped; that is an error, not a catch.
 _TIMEOUT = 1800
 
-_FAILED = re.compile(r"^FAILED (\S+?)(?: - .*)?$", re.MULTILINE)
+_FAILED = re.compile(r"^FAILED (.+?)(?: - .*)?$", re.MULTILINE)
 
 
 class MutantError(RuntimeError):
