@@ -289,7 +289,6 @@ PROOFS = [
         )
         for name, shape, postpone, interval in (
             ("two banks", (1, 2, 1), 2, 60),
-            ("four banks", (1, 2, 2), 1, 80),
             ("two channels", (2, 2, 1), 2, 70),
         )
     ),
