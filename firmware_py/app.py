@@ -128,11 +128,13 @@ def crossover(
     plot: Annotated[Path | None, typer.Option(help="Draw it here: .png, .svg or .pdf.")] = None,
 ) -> None:
     """Measure near, far and far with help over concurrency and cache. Exit status 1: a verdict was wrong."""
-    from .compare import CONTEXTS_MAX, Place, design_for, read_files
+    from .compare import read_files
     from .crossover import crossover as run_crossover
     from .crossover import parse_concurrent, variants
+    from .design import CONTEXTS_MAX, design_for
     from .image import CreationOrder
     from .machine import compiled_machine
+    from .place import Place
     from .programs import replay_image
     from .progress import Reporter
     from .report.crossover import crossover_document, print_crossover
@@ -284,11 +286,13 @@ def _compare(
     json: Path | None,
 ) -> None:
     """`make_files` gives the trace files; it is called when every option is known to be good."""
-    from .compare import Place, design_for, read_files, refresh_named, require_help
     from .compare import compare as run_comparison
+    from .compare import read_files, require_help
+    from .design import design_for, refresh_named
     from .far_help import parse_help
     from .image import layout_named
     from .machine import compiled_machine
+    from .place import Place
     from .placement import placement_named
     from .plan import require_concurrent
     from .programs import replay_image

@@ -46,7 +46,7 @@ def memory(
     """Measure what one channel's memory reaches, beside its bound. Exit status 1: a target was missed."""
     from .bench.measures import measures_document, missed, print_measures
     from .bench.memory import memory_measures
-    from .compare import design_for
+    from .design import design_for
     from .progress import Reporter
     from .report.document import require_output, write_document
     from .report.table import console
@@ -110,7 +110,7 @@ def all_(
     from .bench.targets import PRESETS_WITH_TARGETS
     from .bench.walker import MEMORY, walker_measures
     from .bench.walker.parts_table import print_parts, without_parts
-    from .compare import design_for
+    from .design import design_for
     from .progress import Reporter
     from .report.document import require_output, write_text
     from .report.table import console

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -12,11 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hdl.config import DesignConfig, named_config
-from hdl.layouts import HopEvent, RefreshMode
-from hdl.memory.stack import StackMap
-from hdl.memory.timing import preset
-from sim.model.command_checker import check as check_commands
+from hdl.config import DesignConfig
+from hdl.layouts import RefreshMode
 from sim.model.memory_bounds import effective_mode
 from sim.trace.importers import import_file
 from sim.trace.schema import Trace
@@ -24,44 +20,27 @@ from sim.trace.schema import Trace
 from .assembler import Image
 from .batches import ring_size
 from .control import Control
-from .driver import MemoryErrors
-from .errors import InputError, InternalError
-from .far_help import OFF, CacheSetting, FarHelp, cache_setting
+from .errors import InputError
+from .far_help import CacheSetting, FarHelp
 from .image import Layout
-from .ledger import Ledger, RowShares, Statistics, make_ledger, statistics
 from .loop_parts import loop_parts
 from .machine import Machine, OpenMachine
-from .paths import LINK_CYCLES, FarPath, far_path, port_path
+from .paths import FarPath
+from .place import AT_THE_MEMORY, Place, PlaceFigures, faults, measure
 from .placement import Placement, RoundRobin
-from .replay import Plan, Run, make_plan, run_plan
-from .throughput import busy_cycles
+from .replay import Plan, Run, make_plan
 from .walks import Check
 
 __all__ = [
-    "AT_THE_MEMORY",
-    "CONTEXTS_MAX",
-    "CacheCounts",
-    "ChannelFigures",
     "Comparison",
     "FileVerdicts",
-    "Place",
-    "PlaceFigures",
     "Tally",
     "TraceFile",
     "compare",
-    "design_for",
-    "faults",
-    "measure",
     "read_files",
-    "refresh_named",
     "repeated",
     "require_help",
 ]
-
-#: The near place where there is nothing between walker and controller.
-AT_THE_MEMORY = "memory"
-#: Contexts of walkers that serve more searches at a time than the usual ones have.
-CONTEXTS_MAX = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,43 +64,6 @@ def read_files(files: Sequence[Path]) -> list[TraceFile]:
     return read
 
 
-def design_for(
-    memory: str,
-    *,
-    channels: int = 1,
-    ecc: bool = False,
-    address_map: str | None = None,
-    concurrent: int = 1,
-    stages: int = 1,
-    clock_ratio: int = 1,
-) -> DesignConfig:
-    """The design that comparisons simulate: a stack of `channels` of the memory preset `memory`.
-
-    Its walkers have 16 contexts, or 64 for more than 16 searches at a time.
-
-    The preset is a name, or a file FILE.toml. `address_map` lists the entries of another map than the usual
-    one, with commas between them (`hdl/memory/address_bits.py`). `stages` are the walkers' execute stages.
-    Raises InputError, or OSError for a file that cannot be read.
-    """
-    try:
-        preset(memory)
-    except ValueError as error:
-        raise InputError(str(error)) from None
-    base = named_config("simulation")
-    contexts = base.walker.contexts if concurrent <= base.walker.contexts else CONTEXTS_MAX
-    try:
-        entries = base.memory.address_map if address_map is None else tuple(address_map.split(","))
-        return dataclasses.replace(
-            base,
-            walker=dataclasses.replace(base.walker, contexts=contexts, execute_stages=stages),
-            controller=dataclasses.replace(base.controller, ecc=ecc),
-            memory=dataclasses.replace(base.memory, preset=memory, channels=channels, address_map=entries),
-            clock_ratio=clock_ratio,
-        )
-    except ValueError as error:
-        raise InputError(str(error)) from None
-
-
 def repeated(traces: Sequence[Trace], concurrent: int, *, beyond: int) -> list[Trace]:
     """The traces, and again from the first until there are `concurrent`; as they are up to `beyond`."""
     if concurrent <= beyond or not traces:
@@ -133,14 +75,6 @@ def require_help(far_help: FarHelp, *, climbing: str) -> None:
     """Check that the help fits the program. Raises InputError."""
     if far_help.stack and climbing != "climb":
         raise InputError(f"--far-help stack stands in for climb: expected --program climb, not {climbing}")
-
-
-def refresh_named(name: str) -> RefreshMode:
-    """The refresh called `name`. Raises InputError that lists the known names."""
-    modes = {mode.name.lower(): mode for mode in RefreshMode}
-    if name not in modes:
-        raise InputError(f"unknown refresh {name!r}: expected one of {', '.join(modes)}")
-    return modes[name]
 
 
 @dataclass(kw_only=True)
@@ -166,98 +100,6 @@ class FileVerdicts:
     """Events without a verdict by reason: walks compared with the golden interpreter only, or no walk."""
     by_source: dict[str, Tally] = field(default_factory=dict)
     by_check: dict[Check, Tally] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChannelFigures:
-    """What one channel did for the walks of one place."""
-
-    rows: RowShares
-    """What their reads found."""
-    violations: Counter[str]
-    """Broken timing rules by name, whoever asked."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CacheCounts:
-    """Reads of a replay that the cache answered, and that went on, by its counters."""
-
-    hits: int
-    misses: int
-
-    @property
-    def hit_rate(self) -> float | None:
-        """The share of hits, 0 to 1; None without a read."""
-        reads = self.hits + self.misses
-        return self.hits / reads if reads else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """One place of the comparison: which walker, across what, on which design, with what help."""
-
-    walker: int
-    """0 the near walker, 1 the far one."""
-    config: DesignConfig
-    path: FarPath
-    """The path between search and memory."""
-    link: FarPath
-    """What the link is set to: the path, or a host controller's port."""
-    port: FarPath | None = None
-    """A host controller's port that a near walker reads through."""
-    crossing: int = 0
-    """Cycles that a walk takes besides, for its launch and verdict on the path."""
-    cache: CacheSetting = OFF
-
-    @classmethod
-    def near(cls, near: str, far: str, config: DesignConfig) -> Place:
-        """Beside the memory, or behind the host controller's port of preset `near`.
-
-        Behind a port the walker is the one that reads across the link, which is set to the port; launch and
-        verdict take the cycles of the far path besides.
-        """
-        path = far_path(far, config)
-        if near == AT_THE_MEMORY:
-            return cls(walker=0, config=config, path=path, link=path)
-        port = port_path(near, config)
-        crossing = path.latency_up + path.latency_down + LINK_CYCLES
-        return cls(walker=1, config=config, path=path, link=port, port=port, crossing=crossing)
-
-    @classmethod
-    def far(cls, far: str, config: DesignConfig, *, far_help: FarHelp) -> Place:
-        """Across the path of preset `far`, with help; `config` has been given what that needs."""
-        path = far_path(far, config)
-        return cls(walker=1, config=config, path=path, link=path, cache=cache_setting(far_help.cache, config))
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlaceFigures:
-    """The figures of one place; latencies in cycles."""
-
-    walk: Statistics
-    reads_per_walk: Statistics
-    loop: Statistics
-    bound_mean: float | None
-    ledger: Ledger
-    channels: Sequence[ChannelFigures]
-    errors: MemoryErrors | None
-    """What ECC found in the replay; None without ECC."""
-    replay_cycles: int
-    """Cycles inside batches."""
-    walks_per_second: float | None
-    """All walks over the time in which any was in progress (`throughput`); None without a walk."""
-    cache: CacheCounts | None
-    """What the cache did for the reads of walks; None without one."""
-    helped: Counter[str]
-    """Questions that path stack and stream answered."""
-    stores: int
-    """Words that the walks stored."""
-    run: Run
-
-    @property
-    def violations(self) -> Counter[str]:
-        """Broken timing rules by name, in all channels."""
-        return sum((channel.violations for channel in self.channels), Counter())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -406,94 +248,6 @@ def compare(
     )
 
 
-def measure(
-    plan: Plan,
-    place: Place,
-    *,
-    name: str,
-    machine: Machine,
-    program: Image,
-    refresh: RefreshMode,
-    progress: Callable[[str, int, int], None],
-) -> PlaceFigures:
-    """The figures of a plan in one place, called `name` in messages. Raises InternalError."""
-    config, cached = place.config, place.config.cache.built
-    machine.driver.set_refresh(refresh)
-    machine.driver.set_link(latency_up=place.link.latency_up, latency_down=place.link.latency_down)
-    if cached:
-        machine.driver.set_cache(
-            sets_log2=place.cache.sets_log2, ways=place.cache.ways, hit_latency=place.cache.hit_latency
-        )
-    machine.driver.reset_counters()
-    counted = (0, 0)
-
-    def batch_done(done: int) -> None:
-        nonlocal counted
-        progress(name, done, len(plan.batches))
-        if cached and done == len(plan.batches):
-            # What comes after the last batch is the negative control.
-            counted = machine.driver.cache_counts()
-
-    run = run_plan(
-        plan,
-        program=program,
-        place=place.walker,
-        driver=machine.driver,
-        monitor=machine.monitor,
-        progress=batch_done,
-    )
-    run.walk_cycles += place.crossing
-    memory = config.memory
-    logs = run.logs
-    try:
-        ledger = make_ledger(
-            place=place.walker,
-            hops=logs.hops,
-            hop_batch=logs.hop_batch,
-            accesses=logs.accesses,
-            access_batch=logs.access_batch,
-            commands=logs.commands,
-            timing=memory.timing,
-            stack=StackMap(memory),
-            cached=cached,
-        )
-        busy = busy_cycles(plan, run, ledger.loops)
-    except ValueError as error:
-        raise InternalError(f"{name}: {error}") from None
-    windows = [] if refresh is RefreshMode.NONE else logs.windows.tolist()
-    channels = [
-        ChannelFigures(
-            rows=rows,
-            violations=Counter(
-                check_commands(
-                    commands, memory.timing, memory.organisation, refresh_windows=windows
-                ).by_rule()
-            ),
-        )
-        for rows, commands in zip(ledger.channel_rows, logs.commands, strict=True)
-    ]
-    bound = ledger.bound_cycles
-    return PlaceFigures(
-        walk=statistics(run.walk_cycles),
-        reads_per_walk=statistics([answer.hops for answer in run.answers]),
-        loop=statistics(ledger.loops.cycles),
-        bound_mean=float(bound.mean()) if len(bound) else None,
-        ledger=ledger,
-        channels=channels,
-        errors=machine.driver.memory_errors() if config.controller.ecc else None,
-        replay_cycles=int(run.batch_cycles.sum()),
-        walks_per_second=len(plan.walks) / (busy * memory.timing.clock_ns * 1e-9) if busy else None,
-        cache=CacheCounts(hits=counted[0], misses=counted[1]) if cached else None,
-        helped=Counter(walk.local.help for walk in plan.walks if walk.local is not None),
-        stores=int(
-            np.count_nonzero(
-                (logs.hops["place"] == place.walker) & (logs.hops["event"] == HopEvent.STORE.value)
-            )
-        ),
-        run=run,
-    )
-
-
 def _verdicts(plan: Plan, files: Sequence[TraceFile], near: Run, far: Run) -> list[FileVerdicts]:
     file_of = [index for index, file in enumerate(files) for _ in file.traces]
     result = [FileVerdicts(file=file.file, format=file.format) for file in files]
@@ -525,46 +279,3 @@ def _failures(plans: Mapping[str, Plan], near: PlaceFigures, far: PlaceFigures) 
     if near.run.wrong != far.run.wrong:
         lines.append("near and far verdicts differ: expected the same in both places")
     return lines
-
-
-def faults(plan: Plan, figures: PlaceFigures, *, name: str) -> list[str]:
-    """Why the figures of a place, called `name`, are not good, one line each; empty when they are."""
-    lines: list[str] = []
-    run = figures.run
-    for what, walks in (
-        ("verdicts are wrong", run.wrong),
-        ("walks differ from the golden interpreter", run.not_golden),
-    ):
-        if walks:
-            first = _describe(plan, run, walks[0])
-            lines.append(f"{name}: {len(walks)} of {len(plan.walks)} {what}; the first: {first}")
-    if run.memory_differs:
-        lines.append(
-            f"{name}: {len(run.memory_differs)} atoms of memory are not what the replay has written and "
-            f"its walks have stored; the first is {run.memory_differs[0]:#x}"
-        )
-    if figures.violations:
-        rules = ", ".join(f"{rule} {count}" for rule, count in figures.violations.most_common())
-        lines.append(f"{name}: {figures.violations.total()} protocol violations: {rules}")
-    return lines
-
-
-def _describe(plan: Plan, run: Run, number: int) -> str:
-    walk = plan.walks[number]
-    planned = plan.traces[walk.trace]
-    trace = planned.trace
-    event = trace.events[walk.question.event]
-
-    def name(address: int) -> str:
-        if address == 0:
-            return "null"
-        nodes = np.flatnonzero(planned.addresses == address)
-        return f"node {nodes[0]}" if len(nodes) else f"atom {address:#x}"
-
-    found, golden = run.answers[number], walk.golden
-    agrees = "the same" if found == golden else golden.describe(name)
-    return (
-        f"{trace.file}: trace {trace.name}: event {walk.question.event} ({event.name}): "
-        f"expected {walk.question.expectation.describe(name)}, found {found.describe(name)}; "
-        f"the golden interpreter finds {agrees}"
-    )

@@ -17,12 +17,13 @@ from hdl.layouts import RefreshMode
 
 from .assembler import Image
 from .batches import ring_size
-from .compare import AT_THE_MEMORY, Place, PlaceFigures, TraceFile, faults, measure, repeated
+from .compare import TraceFile, repeated
 from .errors import InputError
 from .far_help import FarHelp, parse_help
 from .hits import FileHits, hits_by_file
 from .image import Layout
 from .machine import Machine, OpenMachine
+from .place import AT_THE_MEMORY, Place, PlaceFigures, faults, measure
 from .plan import Plan, make_plan, require_concurrent
 from .report.document import ratio
 

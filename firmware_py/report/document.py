@@ -13,9 +13,10 @@ from typing import Any
 
 from sim.trace.output import output_target, temporary_name
 
-from ..compare import Comparison, FileVerdicts, PlaceFigures, Tally
+from ..compare import Comparison, FileVerdicts, Tally
 from ..errors import InputError
 from ..far_help import STACK_LEVEL_CYCLES, STREAM_RESULT_CYCLES
+from ..place import PlaceFigures
 
 __all__ = ["SCHEMA", "document", "require_output", "write_document", "write_text"]
 

@@ -10,10 +10,11 @@ from hdl.config import MemoryConfig
 from hdl.layouts import RefreshMode
 from sim.trace.errors import printable
 
-from ..compare import Comparison, PlaceFigures, Tally
+from ..compare import Comparison, Tally
 from ..far_help import STACK_LEVEL_CYCLES, STREAM_RESULT_CYCLES, size_text
 from ..ledger import Statistics
 from ..paths import FarPath
+from ..place import PlaceFigures
 from .document import by_check, by_source, ratio, unchecked
 
 __all__ = ["PIPE_WIDTH", "comparison_table", "console", "print_comparison"]

@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 
 from firmware_py.bench import memory
-from firmware_py.compare import design_for
+from firmware_py.design import design_for
 from firmware_py.errors import InternalError
 from hdl.layouts import RefreshMode
 from sim.compiled_memory import CompiledMemory, Pauses

@@ -12,7 +12,7 @@ import pytest
 
 from firmware_py import cli
 from firmware_py.bench.design import isolated_loops
-from firmware_py.compare import design_for
+from firmware_py.design import design_for
 from firmware_py.driver import Accelerator
 from firmware_py.loop_parts import loop_parts
 from firmware_py.paths import far_path, path_presets

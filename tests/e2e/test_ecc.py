@@ -15,8 +15,9 @@ import pytest
 from firmware_py import cli, commands
 from firmware_py.bench.design import isolated_loops
 from firmware_py.commands import Atoms
-from firmware_py.compare import compare, design_for, read_files
+from firmware_py.compare import compare, read_files
 from firmware_py.completion import Completions
+from firmware_py.design import design_for
 from firmware_py.driver import Accelerator, BatchError, MemoryErrors
 from firmware_py.image import CreationOrder
 from firmware_py.loop_parts import device_cycles

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from firmware_py.batches import ring_size
-from firmware_py.compare import Place, design_for, faults, measure
+from firmware_py.design import design_for
 from firmware_py.far_help import geometry, parse_help
 from firmware_py.image import CreationOrder
 from firmware_py.machine import compiled_machine
+from firmware_py.place import Place, faults, measure
 from firmware_py.plan import Plan, make_plan
 from firmware_py.programs import default_image
 from firmware_py.replay import Run

@@ -12,7 +12,7 @@ from firmware_py import commands
 from firmware_py.batches import ring_size
 from firmware_py.bench.design import isolated_loops
 from firmware_py.commands import Atoms
-from firmware_py.compare import design_for
+from firmware_py.design import design_for
 from firmware_py.driver import Accelerator
 from firmware_py.image import CreationOrder
 from firmware_py.loop_parts import RowState, loop_parts

@@ -15,7 +15,7 @@ from firmware_py.bench.memory import outstanding_requests
 from firmware_py.bench.near_loop import refresh_caused
 from firmware_py.bench.page import figures_page
 from firmware_py.bench.targets import PRESETS_WITH_TARGETS, target_of
-from firmware_py.compare import design_for
+from firmware_py.design import design_for
 from firmware_py.errors import InternalError
 from firmware_py.ledger import Loops
 from hdl.layouts import ColumnOp, RowOp

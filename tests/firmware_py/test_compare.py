@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from firmware_py.compare import TraceFile, compare, design_for, read_files, refresh_named
+from firmware_py.compare import TraceFile, compare, read_files
+from firmware_py.design import design_for, refresh_named
 from firmware_py.driver import MemoryErrors
 from firmware_py.errors import InputError
 from firmware_py.image import CreationOrder

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 import pytest
 from rich.console import Console
 
-from firmware_py.compare import CONTEXTS_MAX, TraceFile, design_for
+from firmware_py.compare import TraceFile
 from firmware_py.crossover import crossover, parse_concurrent, speedups, variants
+from firmware_py.design import CONTEXTS_MAX, design_for
 from firmware_py.errors import InputError
 from firmware_py.image import CreationOrder
 from firmware_py.machine import Machine

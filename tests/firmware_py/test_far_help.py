@@ -3,7 +3,7 @@
 import pytest
 
 from firmware_py import far_help
-from firmware_py.compare import design_for
+from firmware_py.design import design_for
 from firmware_py.errors import InputError
 from hdl.fabric.cache import Cache
 

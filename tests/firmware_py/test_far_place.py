@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from firmware_py.batches import BatchBuilder, RingSize, WalkCommand
-from firmware_py.compare import AT_THE_MEMORY, Place, TraceFile, compare, design_for, repeated
+from firmware_py.compare import TraceFile, compare, repeated
+from firmware_py.design import design_for
 from firmware_py.errors import InputError
 from firmware_py.far_help import STACK_LEVEL_CYCLES, STREAM_RESULT_CYCLES, parse_help
 from firmware_py.hits import hits_by_file
 from firmware_py.image import CreationOrder
 from firmware_py.machine import Machine
 from firmware_py.paths import far_path
+from firmware_py.place import AT_THE_MEMORY, Place
 from firmware_py.programs import default_image
 from firmware_py.replay import make_plan
 from firmware_py.report.document import document

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmware_py.compare import design_for
+from firmware_py.design import design_for
 from firmware_py.layout import LAYOUTS, layout_named
 from hdl.memory.address import AddressMap
 from sim.trace.events import Node

@@ -23,11 +23,12 @@ from sim.compiled import CompiledModel
 from sim.trace.events import Backtrack, Backup, Jump, Select
 from sim.trace.schema import Trace
 
-from ...compare import PlaceFigures, TraceFile, compare, read_files
+from ...compare import TraceFile, compare, read_files
 from ...driver import Accelerator
 from ...errors import InternalError
 from ...layout import LAYOUTS, layout_named
 from ...machine import Machine
+from ...place import PlaceFigures
 from ...programs import CLIMBS, replay_image
 from ...transport.inprocess import InProcessTransport
 from ..measures import Measure, Target
