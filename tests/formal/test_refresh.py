@@ -289,7 +289,9 @@ PROOFS = [
         )
         for name, shape, postpone, interval in (
             ("two banks", (1, 2, 1), 2, 60),
-            ("two channels", (2, 2, 1), 2, 70),
+            # Intervals so short that a whole round and the last postponed refresh come within `cover_depth`.
+            ("four banks", (1, 2, 2), 1, 80),
+            ("two channels", (2, 2, 1), 2, 64),
         )
     ),
 ]
