@@ -29,7 +29,7 @@ def _print(summary: ImportSummary) -> None:
     typer.echo(f"{printable(summary.file)}: {summary.format}")
     typer.echo(f"  problems   {summary.problems} ({_counts(summary.statuses)})")
     typer.echo(f"  nodes      {summary.nodes}, depth at most {summary.max_depth}")
-    typer.echo(f"  events     {summary.events}")
+    typer.echo(f"  events     {summary.events} ({_counts(summary.by_event)})")
     typer.echo(f"  checked    {_counts(summary.checked)}")
     if summary.climbs_by_source:
         typer.echo(f"  climbs by  {_counts(summary.climbs_by_source)}")

@@ -87,6 +87,7 @@ def describe(summary: ImportSummary) -> dict[str, object]:
         "problems": summary.problems,
         "nodes": summary.nodes,
         "events": summary.events,
+        "by_event": dict(summary.by_event),
         "max_depth": summary.max_depth,
         "statuses": dict(summary.statuses),
         "checked": dict(summary.checked),

@@ -27,6 +27,7 @@ __all__ = [
     "Backtrack",
     "Backup",
     "Begin",
+    "CacheOperation",
     "End",
     "Eval",
     "Event",
@@ -43,10 +44,12 @@ __all__ = [
     "Spawn",
 ]
 
-#: The `version` of `begin`.
-SCHEMA_VERSION = 1
+#: The `version` of `begin` that is written. Version 1 is read as well: it had neither the text and bytes of
+#: an `append` nor what a block cache does by itself (`kv`), and no trace without a node.
+SCHEMA_VERSION = 2
 
 UntriedSource = Literal["declared", "recomputed", "lookahead"]
+CacheOperation = Literal["request", "store", "remove", "clear"]
 Status = Literal["solved", "unsolved", "budget", "exhausted", "error", "empty", "unknown"]
 
 
@@ -197,8 +200,12 @@ class Append:
 
     name: ClassVar[str] = "append"
     id: int
-    tokens: int
+    tokens: int | None = None
     mark: str | None = None
+    """The words that begin it, if they say that the model reflects on what it wrote."""
+    bytes: int = 0
+    text: str | None = None
+    """What the node grows by, in the source's words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,14 +227,23 @@ class Free:
 
 @dataclass(frozen=True, kw_only=True)
 class Kv:
-    """A serving request on a block cache."""
+    """One thing that happened at a block cache of keys and values: `request`, a serving request that needs
+    `blocks`; `store`, `remove`, `clear`, what the cache itself did.
+
+    The ids of blocks are the source's own and hold in all traces of a file. They are no nodes.
+    """
 
     name: ClassVar[str] = "kv"
-    operation: str
-    blocks: tuple[int, ...]
-    block_tokens: int
-    input_tokens: int
-    output_tokens: int
+    operation: CacheOperation
+    blocks: tuple[int, ...] = ()
+    block_tokens: int | None = None
+    """Tokens that a block holds."""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    parent: int | None = None
+    """Of `store`: the block that the first of `blocks` follows; null: they begin a sequence."""
+    time_ns: int | None = None
+    """When, by the source's clock, in nanoseconds from that clock's zero."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from .events import (
     Backtrack,
     Backup,
     Begin,
+    CacheOperation,
     End,
     Eval,
     Event,
@@ -165,9 +166,17 @@ class Recorder:
         """Parallel branches merge into `to`."""
         self.write(Join(ids=tuple(branches), to=to))
 
-    def append(self, node: int, tokens: int, *, mark: str | None = None) -> None:
-        """The open node grows by `tokens` tokens."""
-        self.write(Append(id=node, tokens=tokens, mark=mark))
+    def append(
+        self,
+        node: int,
+        tokens: int | None = None,
+        *,
+        mark: str | None = None,
+        size: int = 0,
+        text: str | None = None,
+    ) -> None:
+        """The open node grows by `tokens` tokens, of `size` bytes."""
+        self.write(Append(id=node, tokens=tokens, mark=mark, bytes=size, text=text))
 
     def backup(self, path: Iterable[int], value: float) -> None:
         """`value` and a visit are added to every node of `path`, leaf first."""
@@ -179,14 +188,16 @@ class Recorder:
 
     def kv(
         self,
-        operation: str,
-        blocks: Iterable[int],
+        operation: CacheOperation,
+        blocks: Iterable[int] = (),
         *,
-        block_tokens: int,
-        input_tokens: int,
-        output_tokens: int,
+        block_tokens: int | None = None,
+        input_tokens: int | None = None,
+        output_tokens: int | None = None,
+        parent: int | None = None,
+        time_ns: int | None = None,
     ) -> None:
-        """A serving request on a block cache."""
+        """A serving request on a block cache, or what the cache itself did."""
         self.write(
             Kv(
                 operation=operation,
@@ -194,6 +205,8 @@ class Recorder:
                 block_tokens=block_tokens,
                 input_tokens=input_tokens,
                 output_tokens=output_tokens,
+                parent=parent,
+                time_ns=time_ns,
             )
         )
 

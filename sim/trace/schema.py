@@ -13,6 +13,7 @@ from typing import IO
 from .codec import decode_line, encode_line
 from .errors import FieldError, TraceError
 from .events import Begin, End, Event, Node
+from .limits import bounded_lines
 from .output import output_target, temporary_name
 from .validator import Validator
 
@@ -60,7 +61,7 @@ def read_traces(path: str | os.PathLike[str]) -> Iterator[Trace]:
     number = 0
     with open(path, "rb") as file:
         try:
-            for line in file:
+            for _, line in bounded_lines(file, path):
                 number += 1
                 event = decode_line(line)
                 validator.feed(event)

@@ -59,6 +59,8 @@ class Validator:
         self._reset()
 
     def _reset(self) -> None:
+        self._cached = False
+        """The trace has a `kv` event."""
         self._parents: list[tuple[int, ...]] = []
         self._depths: list[int] = []
         self._visits: Counter[int] = Counter()
@@ -130,23 +132,30 @@ class Validator:
                 self._known("join.to", event.to)
             case Append():
                 self._known("append.id", event.id)
-                _require(event.tokens >= 0, "append.tokens", "a count from 0", event.tokens)
+                self._count("append.tokens", event.tokens)
+                self._bytes("append.bytes", event.bytes)
             case Backup():
                 self._backup(event)
             case Free():
                 self._known("free.id", event.id)
             case Kv():
-                for name in ("block_tokens", "input_tokens", "output_tokens"):
-                    count = getattr(event, name)
-                    _require(count >= 0, f"kv.{name}", "a count from 0", count)
+                self._kv(event)
             case End():
-                _require(bool(self._parents), "event", "at least one `node` before `end`", "an empty trace")
+                held = bool(self._parents) or self._cached or event.status == "empty"
+                _require(
+                    held,
+                    "event",
+                    "at least one `node` or `kv` before `end`, or status empty",
+                    "an empty trace",
+                )
                 self._open = False
 
     def _begin(self, event: Begin) -> None:
         if self._open:
             raise FieldError("event", "the `end` of the trace before", "`begin`")
-        _require(event.version == SCHEMA_VERSION, "begin.version", f"{SCHEMA_VERSION}", event.version)
+        _require(
+            1 <= event.version <= SCHEMA_VERSION, "begin.version", f"1 to {SCHEMA_VERSION}", event.version
+        )
         name = hash(event.trace)
         _require(name not in self._names, "begin.trace", "a name that is unique in the file", event.trace)
         self._names.add(name)
@@ -164,6 +173,23 @@ class Validator:
         _require(empty or bool(nodes), field, "at least one id", list(nodes))
         for position, node in enumerate(nodes):
             self._known(f"{field}[{position}]", node)
+
+    def _kv(self, event: Kv) -> None:
+        self._cached = True
+        for name in ("block_tokens", "input_tokens", "output_tokens"):
+            self._count(f"kv.{name}", getattr(event, name))
+        _require(
+            event.operation != "clear" or not event.blocks, "kv.blocks", "none to clear", list(event.blocks)
+        )
+        _require(
+            event.operation == "store" or event.parent is None,
+            "kv.parent",
+            "it with `store` only",
+            event.parent,
+        )
+
+    def _count(self, field: str, count: int | None) -> None:
+        _require(count is None or count >= 0, field, "a count from 0", count)
 
     def _bytes(self, field: str, count: int) -> None:
         _require(
@@ -200,8 +226,7 @@ class Validator:
         expected = f"{depth} (its first parent's and 1)" if event.parents else "0 (it has no parent)"
         _require(event.depth == depth, "node.depth", expected, event.depth)
         self._bytes("node.state_bytes", event.state_bytes)
-        if event.tokens is not None:
-            _require(event.tokens >= 0, "node.tokens", "a count from 0", event.tokens)
+        self._count("node.tokens", event.tokens)
         self._parents.append(event.parents)
         self._depths.append(depth)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from hdl.config import DesignConfig
 from sim.trace.importers import import_file
 from sim.trace.recorder import Recorder
 from sim.trace.searches.depth_first import depth_first
+from sim.trace.searches.random_tree import RandomTree
 
 __all__ = ["Outcome", "plan_of", "run", "write_traces"]
 
@@ -23,39 +23,12 @@ __all__ = ["Outcome", "plan_of", "run", "write_traces"]
 _LATENCY_UP, _LATENCY_DOWN = 97, 89
 
 
-@dataclass(frozen=True, kw_only=True)
-class _RandomTree:
-    """A search problem whose tree is drawn from a seed: up to three children down to a depth of six."""
-
-    seed: int
-
-    @property
-    def root(self) -> tuple[int, ...]:
-        return ()
-
-    def children(self, state: tuple[int, ...]) -> Sequence[tuple[int, ...]]:
-        count = random.Random(f"{self.seed} {state}").randrange(4) if 0 < len(state) < 6 else 0
-        return [(*state, child) for child in range(count if state else 3)]
-
-    def solved(self, state: tuple[int, ...]) -> bool:
-        return False
-
-    def dead(self, state: tuple[int, ...]) -> str | None:
-        return "dead_end" if len(state) == 6 else None
-
-    def describe(self, state: tuple[int, ...]) -> str:
-        return str(state)
-
-    def size(self, state: tuple[int, ...]) -> int:
-        return 64 * len(state)
-
-
 def write_traces(path: Path, *, seed: int, nodes: int) -> None:
     """Writes the traces of three searches: two depth-first ones of at most `nodes` nodes and a selection."""
     with Recorder(path) as trace:
         for number in (seed, seed + 1):
             trace.begin(f"tree {number}", algorithm="dfs")
-            trace.end(depth_first(trace, _RandomTree(seed=number), budget=nodes).status)
+            trace.end(depth_first(trace, RandomTree(seed=number), budget=nodes).status)
         chance = random.Random(seed)
         trace.begin("beam", algorithm="beam")
         root = trace.node()

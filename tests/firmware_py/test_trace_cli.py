@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -143,6 +144,7 @@ def test_info_in_words_and_json(tmp_path: Path) -> None:
         "problems": 1,
         "nodes": 5,
         "events": len(short_trace()),
+        "by_event": Counter(event.name for event in short_trace()),
         "max_depth": 2,
         "statuses": {"exhausted": 1},
         "checked": {"climb": 2, "ancestor": 1, "select": 1},

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from . import native, sos, toolbench, tot_crosswords, tot_game24
+from . import (
+    azure_llm,
+    marco_o1,
+    math_shepherd,
+    mooncake,
+    native,
+    prm800k,
+    processbench,
+    qwq,
+    sos,
+    toolbench,
+    tot_crosswords,
+    tot_game24,
+    vllm_kv_events,
+)
 from .registry import ImportedTraces, Importer, ImportSummary, detect, import_file, importers, register
 
 __all__ = [
@@ -21,3 +35,11 @@ register(tot_game24.IMPORTER)
 register(tot_crosswords.IMPORTER)
 register(sos.IMPORTER)
 register(toolbench.IMPORTER)
+register(prm800k.IMPORTER)
+register(math_shepherd.IMPORTER)
+register(processbench.IMPORTER)
+register(qwq.IMPORTER)
+register(marco_o1.IMPORTER)
+register(mooncake.IMPORTER)
+register(azure_llm.IMPORTER)
+register(vllm_kv_events.IMPORTER)

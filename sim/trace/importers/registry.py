@@ -52,12 +52,15 @@ class ImportSummary:
     """Checked climbs by the source of their untried counts."""
     unchecked: Counter[str] = field(default_factory=Counter)
     """Events whose answer is not checked, by reason."""
+    by_event: Counter[str] = field(default_factory=Counter)
+    """Events by name."""
     statuses: Counter[str] = field(default_factory=Counter)
     """Problems by how they ended."""
 
     def count(self, event: Event) -> None:
         """Take one more event into account."""
         self.events += 1
+        self.by_event[event.name] += 1
         if isinstance(event, Begin):
             self.problems += 1
         elif isinstance(event, Node):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
 from ..errors import FieldError, TraceError, shorten
+from ..limits import RECORD_BYTES_MAX, RECORD_LIMIT, bounded_content, bounded_lines
 
 __all__ = [
     "array_records",
@@ -19,11 +21,20 @@ __all__ = [
     "line_records",
     "located",
     "number",
+    "records",
     "single_record",
 ]
 
 _CHUNK = 1 << 16
-_KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer", bool: "true or false"}
+_SPACE = re.compile(r"\s*")
+_KINDS: dict[type, str] = {
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+    int: "an integer",
+    bool: "true or false",
+    object: "a value",
+}
 
 
 @contextlib.contextmanager
@@ -98,10 +109,11 @@ class _ArrayReader:
     def peek(self) -> str:
         """The next character that is not white space; empty at the end of the file."""
         while True:
-            while self._position < len(self._text):
-                if not self._text[self._position].isspace():
-                    return self._text[self._position]
-                self._position += 1
+            space = _SPACE.match(self._text, self._position)
+            assert space is not None
+            self._position = space.end()
+            if self._position < len(self._text):
+                return self._text[self._position]
             if not self._refill():
                 return ""
 
@@ -118,6 +130,8 @@ class _ArrayReader:
                 value, end = self._decoder.raw_decode(self._text, self._position)
             except (ValueError, RecursionError) as error:
                 text = self._text  # what the error's position counts in
+                if len(text) - self._position > RECORD_BYTES_MAX:
+                    raise FieldError("JSON", RECORD_LIMIT, "more") from None
                 if isinstance(error, UnicodeDecodeError | RecursionError) or not self._refill():
                     raise _parse_error(error, text) from None
                 # Doubling keeps the work linear when an element is much larger than a chunk.
@@ -159,7 +173,7 @@ def array_records(path: Path) -> Iterator[tuple[int, Any]]:
 def line_records(path: Path) -> Iterator[tuple[int, Any]]:
     """The JSON values of a file with one a line, with the line's number from 1."""
     with open(path, "rb") as file:
-        for number_of_line, line in enumerate(file, start=1):
+        for number_of_line, line in bounded_lines(file, path):
             with located(path, number_of_line):
                 try:
                     text = line.decode("utf-8")
@@ -169,10 +183,22 @@ def line_records(path: Path) -> Iterator[tuple[int, Any]]:
             yield number_of_line, value
 
 
+def records(path: Path) -> Iterator[tuple[int | str, Any]]:
+    """The records of a file that is either one JSON array or has one JSON value a line, with their places."""
+    with open(path, "rb") as file:
+        array = file.read(_CHUNK).lstrip().startswith(b"[")
+    if array:
+        for index, value in array_records(path):
+            yield f"record {index}", value
+    else:
+        yield from line_records(path)
+
+
 def single_record(path: Path) -> Any:
     """The value of a file that is one JSON value."""
     with located(path, "record 0"):
-        content = path.read_bytes()
+        with open(path, "rb") as file:
+            content = bounded_content(file)
         try:
             return json.loads(content.decode("utf-8"))
         except (ValueError, RecursionError) as error:

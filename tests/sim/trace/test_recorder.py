@@ -44,7 +44,7 @@ def test_every_kind_of_event(tmp_path: Path) -> None:
     (read,) = read_traces(path)
     assert {event.name for event in read} == set(EVENT_TYPES)
     assert read.begin == Begin(
-        version=1,
+        version=2,
         trace="all",
         algorithm="dfs",
         order_known=False,

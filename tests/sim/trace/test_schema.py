@@ -141,21 +141,26 @@ def traces(draw: st.DrawFn, name: str = "trace") -> list[Event]:
             case "join":
                 events.append(Join(ids=draw(id_lists), to=one))
             case "append":
-                events.append(Append(id=one, tokens=draw(COUNTS), mark=draw(st.none() | TEXTS)))
+                size = draw(st.integers(0, MAX_STATE_BYTES))
+                tokens, mark, text = (draw(st.none() | values) for values in (COUNTS, TEXTS, TEXTS))
+                events.append(Append(id=one, tokens=tokens, mark=mark, bytes=size, text=text))
             case "backup":
                 events.append(Backup(path=tuple(path), value=draw(st.floats(-100, 100))))
             case "free":
                 events.append(Free(id=one))
             case "kv":
                 blocks = tuple(draw(st.lists(st.integers(), max_size=3)))
-                sizes = [draw(COUNTS) for _ in range(3)]
+                sizes = [draw(st.none() | COUNTS) for _ in range(3)]
+                operation = draw(st.sampled_from(["request", "store", "remove", "clear"]))
                 events.append(
                     Kv(
-                        operation=draw(TEXTS),
-                        blocks=blocks,
+                        operation=operation,
+                        blocks=() if operation == "clear" else blocks,
                         block_tokens=sizes[0],
                         input_tokens=sizes[1],
                         output_tokens=sizes[2],
+                        parent=draw(st.none() | st.integers()) if operation == "store" else None,
+                        time_ns=draw(st.none() | st.integers()),
                     )
                 )
 
@@ -284,7 +289,7 @@ FAULTS: dict[str, tuple[Callable[[Records], object], int, str, tuple[str, ...]]]
         "begin.trace",
         ("unique in the file", "'short'"),
     ),
-    "another version": (_set("begin", version=2), 1, "begin.version", ("expected 1", "found 2")),
+    "another version": (_set("begin", version=3), 1, "begin.version", ("expected 1 to 2", "found 3")),
     # The tree
     "ids with a gap": (_node(2, id=5), 12, "node.id", ("expected 2", "dense", "found 5")),
     "an id twice": (_node(2, id=1), 12, "node.id", ("expected 2", "found 1")),
