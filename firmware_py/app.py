@@ -137,6 +137,7 @@ def crossover(
     from .place import Place
     from .programs import replay_image
     from .progress import Reporter
+    from .questions import require_questions
     from .report.crossover import crossover_document, print_crossover
     from .report.document import require_output, write_document
     from .report.plot import require_plot, write_plot
@@ -152,6 +153,7 @@ def crossover(
     if plot is not None:
         require_plot(plot)
     traces = read_files(files)
+    require_questions(traces)
     with Reporter() as reporter:
         result = run_crossover(
             traces,
@@ -297,6 +299,7 @@ def _compare(
     from .plan import require_concurrent
     from .programs import replay_image
     from .progress import Reporter
+    from .questions import require_questions
     from .report.document import document, write_document
     from .report.table import console, print_comparison
 
@@ -319,6 +322,7 @@ def _compare(
     placed = placement_named(placement)
     mode = refresh_named(refresh)
     traces = read_files(make_files())
+    require_questions(traces)
     with Reporter() as reporter:
         comparison = run_comparison(
             traces,

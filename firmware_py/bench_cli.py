@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +30,7 @@ def design(
 
     if json is not None:
         require_output(json, inputs=files or [])
+    _require_traces(files or [])
     with Reporter() as reporter:
         measured = figures(files or [], announce=reporter.announce, with_cocotb=cocotb)
     if json is not None:
@@ -82,6 +84,7 @@ def walker(
     chosen = require_topics(topics or [])
     if json is not None:
         require_output(json, inputs=files or [])
+    _require_traces(files or [])
     with Reporter() as reporter:
         measured = walker_measures(
             files=files or [], topics=chosen, announce=reporter.announce, progress=reporter.advance
@@ -118,6 +121,7 @@ def all_(
     configs = [design_for(preset) for preset in presets or PRESETS_WITH_TARGETS]
     out.parent.mkdir(parents=True, exist_ok=True)
     require_output(out, inputs=files or [])
+    _require_traces(files or [])
     with Reporter() as reporter:
         design = figures(files or [], announce=reporter.announce, with_cocotb=True)
         memory = [
@@ -139,3 +143,11 @@ def all_(
         or missed(walker)
     ):
         raise typer.Exit(1)
+
+
+def _require_traces(files: Sequence[Path]) -> None:
+    """Read the files once, before anything takes long. Raises TraceError and OSError."""
+    from sim.trace.convert import summarise
+
+    for file in files:
+        summarise(file)

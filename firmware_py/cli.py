@@ -5,7 +5,9 @@ Imports that take time are made inside, so that an interrupt while they load end
 
 from __future__ import annotations
 
+import contextlib
 import io
+import os
 import signal
 import sys
 import warnings
@@ -19,6 +21,8 @@ _BAD_INPUT = 2
 #: Exit statuses of a program that a signal ended, as a shell shows them.
 _INTERRUPTED = 128 + signal.SIGINT
 _TERMINATED = 128 + signal.SIGTERM
+#: What Click ends with when it meets a closed pipe first.
+_READER_GONE = 1
 
 
 def main() -> None:
@@ -59,18 +63,34 @@ def _run() -> int:
     # A conversion that was interrupted leaves components unused; that is no fault of the design.
     warnings.simplefilter("ignore", UnusedElaboratable)
     try:
-        return app(standalone_mode=False) or 0
+        status = app(standalone_mode=False) or 0
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # Whoever read the output has seen enough.
+        _abandon_output()
+        return _READER_GONE
     except TyperException as error:
         return _usage(error.format_message(), error.exit_code)
     except (InputError, TraceError) as error:
         return _fail(error, _BAD_INPUT)
     except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else error, _BAD_INPUT)
+        if error.filename:
+            return _fail(f"{error.filename}: {error.strerror}", _BAD_INPUT)
+        # Whatever else is read or written names its file.
+        _abandon_output()
+        return _fail(f"standard output: {error.strerror or error}", _BAD_INPUT)
     except BuildError as error:
         print(f"clew: {error}", file=sys.stderr)
         return 1
     except (InternalError, BatchError, TransportError) as error:
         return _fail(error, 1)
+
+
+def _abandon_output() -> None:
+    """What is still to be written to standard output goes nowhere, for it would fail again at the exit."""
+    with contextlib.suppress(OSError), open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _usage(message: str, status: int) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 from hdl.config import DesignConfig, named_config
 from hdl.layouts import RefreshMode
 from hdl.memory.timing import preset
 
 from .errors import InputError
+from .text_file import require_text_file
 
 __all__ = [
     "CONTEXTS_MAX",
@@ -38,6 +40,8 @@ def design_for(
     one, with commas between them (`hdl/memory/address_bits.py`). `stages` are the walkers' execute stages.
     Raises InputError, or OSError for a file that cannot be read.
     """
+    if memory.endswith(".toml"):
+        require_text_file(Path(memory))
     try:
         preset(memory)
     except ValueError as error:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from .errors import InputError
+from .text_file import read_text_file
 
 __all__ = ["assemble", "disassemble"]
 
@@ -21,7 +22,7 @@ def assemble(
     from .assembly_text import AssemblyTextError, read_text
 
     try:
-        instructions = read_text(_text(file), name=str(file))
+        instructions = read_text(read_text_file(file), name=str(file))
     except AssemblyTextError as error:
         raise InputError(str(error)) from None
     _put("".join(f"{instruction.encode():032x}\n" for instruction in instructions), out)
@@ -44,7 +45,7 @@ def disassemble(
     if program is None:
         assert file is not None
         try:
-            _put(write_text(read_words(_text(file), name=str(file))), out)
+            _put(write_text(read_words(read_text_file(file), name=str(file))), out)
         except AssemblyTextError as error:
             raise InputError(str(error)) from None
         return
@@ -54,13 +55,6 @@ def disassemble(
     if program not in images:
         raise InputError(f"unknown program {program!r}: expected one of {', '.join(sorted(images))}")
     _put(write_text(*images[program].program(program)), out)
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InputError(f"{file}: not a text file: expected UTF-8") from None
 
 
 def _put(text: str, out: Path | None) -> None:

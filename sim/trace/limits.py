@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, AnyStr
 
 from .errors import FieldError, TraceError
 
@@ -16,7 +16,7 @@ RECORD_BYTES_MAX = 32 << 20
 RECORD_LIMIT = f"at most {RECORD_BYTES_MAX >> 20} MiB in one record"
 
 
-def bounded_lines(file: IO[bytes], path: object) -> Iterator[tuple[int, bytes]]:
+def bounded_lines(file: IO[AnyStr], path: object) -> Iterator[tuple[int, AnyStr]]:
     """The lines of a file with their numbers from 1. Raises TraceError naming the first that is too long."""
     number = 1
     while line := file.readline(RECORD_BYTES_MAX + 1):
@@ -26,7 +26,7 @@ def bounded_lines(file: IO[bytes], path: object) -> Iterator[tuple[int, bytes]]:
         number += 1
 
 
-def bounded_content(file: IO[bytes]) -> bytes:
+def bounded_content(file: IO[AnyStr]) -> AnyStr:
     """All of a file that is one record. Raises FieldError if it is too long."""
     content = file.read(RECORD_BYTES_MAX + 1)
     if len(content) > RECORD_BYTES_MAX:

@@ -106,8 +106,7 @@ class TraceWriter:
         try:
             self._file = open(self._temporary, "w", encoding="ascii", newline="\n")
         except OSError as error:
-            # The user knows the file by its own name.
-            raise type(error)(error.errno, error.strerror, str(self.path)) from None
+            raise self._named(error) from None
         return self
 
     def write(self, event: Event) -> None:
@@ -120,7 +119,14 @@ class TraceWriter:
             self._validator.feed(event)
         except FieldError as error:
             raise TraceError.at(self.path, self._line, error) from None
-        self._file.write(text)
+        try:
+            self._file.write(text)
+        except OSError as error:
+            raise self._named(error) from None
+
+    def _named(self, error: OSError) -> OSError:
+        """The error with the name by which the user knows the file."""
+        return type(error)(error.errno, error.strerror, str(self.path))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -133,6 +139,8 @@ class TraceWriter:
                 os.replace(self._temporary, self._target)
         except FieldError as fault:
             raise TraceError.at(self.path, self._line + 1, fault) from None
+        except OSError as fault:
+            raise self._named(fault) from None
         finally:
             self._file = None
             with contextlib.suppress(FileNotFoundError):

@@ -78,6 +78,15 @@ def number(value: Any, name: str) -> float:
     return float(value)
 
 
+#: Longest piece of JSON whose beginning alone is a fault where it begins: -Infinity.
+_PIECE = 9
+
+
+def _cut_off(error: json.JSONDecodeError, text: str) -> bool:
+    """Whether more text might mend the fault: it is at the end, or within a string that has no end yet."""
+    return error.pos >= len(text) - _PIECE or error.msg.startswith("Unterminated")
+
+
 def _parse_error(error: Exception, text: str) -> FieldError:
     if isinstance(error, json.JSONDecodeError):
         near = text[max(0, error.pos - 20) : error.pos + 20].strip()
@@ -130,6 +139,8 @@ class _ArrayReader:
                 value, end = self._decoder.raw_decode(self._text, self._position)
             except (ValueError, RecursionError) as error:
                 text = self._text  # what the error's position counts in
+                if isinstance(error, json.JSONDecodeError) and not _cut_off(error, text):
+                    raise _parse_error(error, text) from None
                 if len(text) - self._position > RECORD_BYTES_MAX:
                     raise FieldError("JSON", RECORD_LIMIT, "more") from None
                 if isinstance(error, UnicodeDecodeError | RecursionError) or not self._refill():

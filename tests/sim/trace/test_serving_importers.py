@@ -103,7 +103,7 @@ def test_mooncake_faults_are_named(change: dict[str, Any], expected: str, tmp_pa
 
 
 def test_memory_does_not_grow_with_the_requests(tmp_path: Path) -> None:
-    """Twenty times the requests take the same memory and the names' hashes, which show that names are unique."""
+    """Twenty times the requests take the same memory, but for a hash of each name (names are unique)."""
     peaks = []
     for count in (250, 5_000):
         path = tmp_path / f"{count}"
