@@ -8,7 +8,7 @@ import math
 import types
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from .errors import FieldError, shorten
 from .events import EVENT_TYPES, Event
@@ -101,14 +101,25 @@ def _converter(annotation: Any) -> Converter:
     raise TypeError(f"no JSON form for {annotation!r}")
 
 
+class _Field(NamedTuple):
+    """How one key of an event's object is read."""
+
+    attribute: str
+    name: str
+    """What an error calls it."""
+    convert: Converter
+    required: bool
+
+
 @cache
-def _fields(kind: type[Event]) -> dict[str, tuple[str, Converter, bool]]:
-    """By JSON key: the attribute, its check, and whether it must be present."""
+def _fields(kind: type[Event]) -> dict[str, _Field]:
+    """The fields of an event by JSON key."""
     hints = get_type_hints(kind)
     fields = {}
     for field in dataclasses.fields(kind):
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        fields[field.name.rstrip("_")] = (field.name, _converter(hints[field.name]), required)
+        key = field.name.rstrip("_")
+        fields[key] = _Field(field.name, f"{kind.name}.{key}", _converter(hints[field.name]), required)
     return fields
 
 
@@ -127,13 +138,13 @@ def decode(record: Any) -> Event:
     for key, value in record.items():
         if key == "event":
             continue
-        if key not in fields:
+        field = fields.get(key)
+        if field is None:
             raise FieldError(f"{name}.{shorten(key)[1:-1]}", f"only {', '.join(fields)}", "an unknown key")
-        attribute, convert, _ = fields[key]
-        values[attribute] = convert(f"{name}.{key}", value)
-    for key, (attribute, _, required) in fields.items():
-        if required and attribute not in values:
-            raise FieldError(f"{name}.{key}", "a value", "no such key")
+        values[field.attribute] = field.convert(field.name, value)
+    for field in fields.values():
+        if field.required and field.attribute not in values:
+            raise FieldError(field.name, "a value", "no such key")
     return kind(**values)
 
 
@@ -159,6 +170,10 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
+#: Made once: `json.loads` with a hook makes a decoder for every line.
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_repeats)
+
+
 def decode_line(line: bytes) -> Event:
     """The event on one line of a file. Raises FieldError."""
     try:
@@ -166,7 +181,7 @@ def decode_line(line: bytes) -> Event:
     except UnicodeDecodeError as error:
         raise FieldError("encoding", "UTF-8", f"byte 0x{line[error.start]:02x}") from None
     try:
-        record = json.loads(text, object_pairs_hook=_without_repeats)
+        record = _DECODER.decode(text)
     except FieldError:
         raise
     except json.JSONDecodeError as error:
