@@ -1,4 +1,4 @@
-"""The command line's part on figures: `clew bench design`, `memory`, `walker` and `all`."""
+"""The command line's part on figures: `clew bench design`, `memory`, `walker`, `simulation` and `all`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ Json = Annotated[Path | None, typer.Option("--json", help="Write the figures her
 def design(
     files: Files = None,
     json: Json = None,
-    cocotb: Annotated[bool, typer.Option(help="Measure the speed of cocotb as well.")] = True,
 ) -> None:
     """Measure what the whole design must reach. Exit status 1: a figure was missed."""
     from .bench.design import figures, figures_document, print_figures
@@ -32,7 +31,7 @@ def design(
         require_output(json, inputs=files or [])
     _require_traces(files or [])
     with Reporter() as reporter:
-        measured = figures(files or [], announce=reporter.announce, with_cocotb=cocotb)
+        measured = figures(files or [], announce=reporter.announce)
     if json is not None:
         write_document(json, figures_document(measured))
     print_figures(measured, console())
@@ -97,6 +96,27 @@ def walker(
         raise typer.Exit(1)
 
 
+@app.command()
+def simulation(json: Json = None) -> None:
+    """Measure how fast this machine simulates. Exit status 1: a target was missed."""
+    from .bench.measures import missed, print_measures
+    from .bench.simulation import simulation_document, simulation_measures
+    from .bench.walker import MEMORY
+    from .progress import Reporter
+    from .report.document import require_output, write_document
+    from .report.table import console
+
+    if json is not None:
+        require_output(json)
+    with Reporter() as reporter:
+        measured = simulation_measures(announce=reporter.announce, progress=reporter.advance)
+    if json is not None:
+        write_document(json, simulation_document(measured))
+    print_measures(MEMORY, measured, console())
+    if missed(measured):
+        raise typer.Exit(1)
+
+
 @app.command("all")
 def all_(
     out: Annotated[Path, typer.Option("-o", "--out", help="The Markdown page to write.")],
@@ -110,6 +130,7 @@ def all_(
     from .bench.measures import missed, print_measures
     from .bench.memory import memory_measures
     from .bench.page import figures_page
+    from .bench.simulation import simulation_measures
     from .bench.targets import PRESETS_WITH_TARGETS
     from .bench.walker import MEMORY, walker_measures
     from .bench.walker.parts_table import print_parts, without_parts
@@ -123,7 +144,7 @@ def all_(
     require_output(out, inputs=files or [])
     _require_traces(files or [])
     with Reporter() as reporter:
-        design = figures(files or [], announce=reporter.announce, with_cocotb=True)
+        design = figures(files or [], announce=reporter.announce)
         memory = [
             (
                 config.memory.timing,
@@ -132,15 +153,16 @@ def all_(
             for config in configs
         ]
         walker = walker_measures(files=files or [], announce=reporter.announce, progress=reporter.advance)
-    write_text(out, figures_page(design, memory, (MEMORY, walker)))
+        simulation = simulation_measures(announce=reporter.announce, progress=reporter.advance)
+    write_text(out, figures_page(design, memory, (MEMORY, walker), simulation))
     print_figures(design, console())
-    for timing, measures in (*memory, (MEMORY, without_parts(walker))):
+    for timing, measures in (*memory, (MEMORY, without_parts(walker)), (MEMORY, simulation)):
         print_measures(timing, measures, console())
     print_parts(walker, console())
     if (
         not all(figure.reached for figure in design)
         or any(missed(measures) for _, measures in memory)
-        or missed(walker)
+        or missed([*walker, *simulation])
     ):
         raise typer.Exit(1)
 

@@ -190,7 +190,7 @@ class CompiledModel:
         self._library = _library(build_library(config, announce=announce))
         self._handle = self._library.clew_model_create()
         self.seconds = 0.0
-        """Wall-clock seconds spent in `run`."""
+        """Processor seconds of the calling thread spent in `run`."""
         self.cycles_run = 0
         """Cycles that `run` simulated."""
         self.reset()
@@ -239,9 +239,9 @@ class CompiledModel:
 
     def run(self, cycles: int) -> bool:
         """Runs until the interrupt pin is high, at most `cycles`. True when it is."""
-        before, began = self.cycle, time.perf_counter()
+        before, began = self.cycle, time.thread_time()
         status = self._library.clew_model_run(self._handle, cycles)
-        self.seconds += time.perf_counter() - began
+        self.seconds += time.thread_time() - began
         self.cycles_run += self.cycle - before
         if status < 0:
             raise RuntimeError(f"the design stopped itself in cycle {self.cycle}: an assertion failed")
@@ -249,7 +249,7 @@ class CompiledModel:
 
     @property
     def cycles_per_second(self) -> float:
-        """Simulated cycles for each second spent in `run`; 0 before the first."""
+        """Simulated cycles for each processor second spent in `run`; 0 before the first."""
         return self.cycles_run / self.seconds if self.seconds else 0.0
 
     # -- Backdoor: memory content without the bus and without cycles --

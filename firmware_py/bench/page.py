@@ -17,11 +17,19 @@ def figures_page(
     design: Sequence[Figure],
     memory: Sequence[tuple[TimingPreset, Sequence[Measure]]],
     walker: tuple[TimingPreset, Sequence[Measure]],
+    simulation: Sequence[Measure],
 ) -> str:
-    """The Markdown page of the whole design's figures, the memory's in each preset and the walkers'."""
+    """The Markdown page of figures: of the whole design, the memory by preset, the walkers, and the speed
+    of the simulators on the walkers' memory.
+    """
     lines = ["# Figures", "", "## The whole design", "", *_table(figures_table(design))]
     shown = (walker[0], without_parts(walker[1]))
-    for title, (timing, measures) in (*(("The memory", each) for each in memory), ("The walkers", shown)):
+    parts_of_page = (
+        *(("The memory", each) for each in memory),
+        ("The walkers", shown),
+        ("The simulators", (walker[0], simulation)),
+    )
+    for title, (timing, measures) in parts_of_page:
         lines += [
             "",
             f"## {title}: {timing.name}",

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from firmware_py.bench.design import write_replay
 from firmware_py.bench.measures import missed
+from firmware_py.bench.simulation.replay import write_replay
 from firmware_py.bench.walker.latency import chain_measures
 from firmware_py.bench.walker.throughput import context_measures
 from firmware_py.bench.walker.trace_loops import depth_first, trace_loops

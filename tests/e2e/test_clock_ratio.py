@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firmware_py.bench.design import isolated_loops, replay_plan, write_replay
+from firmware_py.bench.design import isolated_loops
+from firmware_py.bench.simulation.replay import replay_plan, write_replay
 from firmware_py.bench.walker.latency import bank_chains, measured_parts
 from firmware_py.bench.walker.machine import climb_chains, walker_design
 from firmware_py.compare import compare, read_files

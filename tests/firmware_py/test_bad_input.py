@@ -155,7 +155,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "compare": ("compare", "GOOD", "BAD", "--json", "OUT"),
     "crossover": ("crossover", "BAD", "--json", "OUT", "--concurrent", "1"),
     "bench walker": ("bench", "walker", "BAD", "--json", "OUT"),
-    "bench design": ("bench", "design", "BAD", "--no-cocotb", "--json", "OUT"),
+    "bench design": ("bench", "design", "BAD", "--json", "OUT"),
 }
 
 

@@ -2,7 +2,8 @@
 
 from rich.console import Console
 
-from firmware_py.bench.design import Figure, figures_document, print_figures, replay_plan, write_replay
+from firmware_py.bench.design import Figure, figures_document, print_figures
+from firmware_py.bench.simulation.replay import replay_plan, write_replay
 from firmware_py.programs import default_image
 from firmware_py.replay import run_plan
 from hdl.config import named_config

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -195,7 +196,7 @@ def test_a_loop_is_caused_by_refresh_of_its_bank_while_it_lasts() -> None:
 
 def test_the_page_has_every_figure_with_its_target() -> None:
     design = [Figure(name="loop | near", value=3, unit="cycles", target="at most 6", reached=True)]
-    text = figures_page(design, [(HBM2, [READ, LATENCY]), (PRESETS["hbm3_6400"], [LOOP])], (HBM2, [HOPS]))
+    text = figures_page(design, [(HBM2, [READ, LATENCY]), (PRESETS["hbm3_6400"], [LOOP])], (HBM2, [HOPS]), [])
     lines = text.splitlines()
     assert r"| loop \| near | 3 cycles | at most 6 | reached |" in lines
     assert (
@@ -281,6 +282,8 @@ def test_every_bench_goes_to_one_page(monkeypatch, capsys, tmp_path, measured) -
     figure = Figure(name="speed", value=7, unit="cycles/s", target="at least 5", reached=True)
     monkeypatch.setattr("firmware_py.bench.design.figures", lambda *_, **__: [figure])
     monkeypatch.setattr("firmware_py.bench.walker.walker_measures", lambda **_: walks)
+    speeds = [Measure(name="walks_per_second", where={}, value=9, unit="walks/s", target=Target(at_least=8))]
+    monkeypatch.setattr("firmware_py.bench.simulation.simulation_measures", lambda **_: speeds)
     measured.append(LATENCY)
     page = tmp_path / "build" / "bench.md"
     status, text, errors = clew(monkeypatch, capsys, "bench", "all", "--out", page)
@@ -290,5 +293,9 @@ def test_every_bench_goes_to_one_page(monkeypatch, capsys, tmp_path, measured) -
     assert clew(monkeypatch, capsys, "bench", "all", "--out", page)[0] == 1
     assert "| hops_per_ns | contexts 16, refresh none |" in page.read_text()
     walks.clear()
+    speeds[0] = replace(speeds[0], value=7)
+    assert clew(monkeypatch, capsys, "bench", "all", "--out", page)[0] == 1
+    assert "| walks_per_second |" in page.read_text()
+    speeds.clear()
     measured.append(READ)
     assert clew(monkeypatch, capsys, "bench", "all", "--out", page)[0] == 1

@@ -225,7 +225,7 @@ def test_a_document_that_cannot_be_written_is_told_before_anything_runs(
     os.link(traces, tmp_path / "same.jsonl")
     before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     content = traces.read_bytes()
-    for command in (("compare", traces), ("bench", "design", traces, "--no-cocotb")):
+    for command in (("compare", traces), ("bench", "design", traces)):
         status, text, errors = clew(monkeypatch, capsys, *command, "--json", out)
         assert (status, text) == (2, "")
         assert errors.startswith(f"clew: {out or '.'}: ") and errors.count("\n") == 1

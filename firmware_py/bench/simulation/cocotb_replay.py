@@ -1,4 +1,4 @@
-"""The cocotb side of `clew bench design`: one replay by the same driver, and how fast it was simulated."""
+"""The cocotb side of `clew bench simulation`: one replay by the same driver, and its speed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from sim.bench.backdoor import StorageBackdoor
 from sim.bench.monitor import MemoryMonitor
 from sim.bench.testbench import Testbench
 
-from ..driver import Accelerator
-from ..programs import default_image
-from ..replay import run_plan
-from ..transport.axi_lite import AxiLiteTransport
-from .design import REPLAY_VARIABLE, replay_plan
+from ...driver import Accelerator
+from ...programs import default_image
+from ...replay import run_plan
+from ...transport.axi_lite import AxiLiteTransport
+from .cocotb_speed import REPLAY_VARIABLE
+from .replay import replay_plan
 
 __all__ = ["speed"]
 
