@@ -58,10 +58,9 @@ OpenMachine: TypeAlias = Callable[[DesignConfig, Callable[[str], None]], Abstrac
 @contextmanager
 def compiled_machine(config: DesignConfig, announce: Callable[[str], None]) -> Iterator[Machine]:
     """The compiled model of `config` in this process; `announce` is told what is being built."""
-    from sim.compiled import CompiledModel
-
     from .driver import Accelerator
+    from .training import trained_model
     from .transport.inprocess import InProcessTransport
 
-    with CompiledModel(config, announce=announce) as model:
+    with trained_model(config, announce=announce) as model:
         yield Machine(driver=Accelerator(InProcessTransport(model)), monitor=model)

@@ -19,6 +19,7 @@ from .model.ecc import atom_checks
 from .verilator import (
     CACHE_SOURCES,
     STORAGE_SOURCES,
+    Training,
     build_once,
     build_shared_library,
     content_key,
@@ -109,11 +110,16 @@ def design_verilog(config: DesignConfig, *, announce: Callable[[str], None] | No
     return build_once("verilog", key, build) / "clew.v"
 
 
-def build_library(config: DesignConfig, *, announce: Callable[[str], None] | None = None) -> Path:
+def build_library(
+    config: DesignConfig,
+    *,
+    training: Training | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> Path:
     """The shared library of the top in `config`, which must use the `dpi` storage; built when it is new.
 
-    `announce` is told what is being done that takes long. Raises ValueError for another storage and
-    BuildError when a tool fails.
+    With `training` it is optimised by a run (`build_shared_library`). `announce` is told what is being done
+    that takes long. Raises ValueError for another storage and BuildError when a tool fails.
     """
     if config.memory.storage != "dpi":
         raise ValueError(f"memory.storage is {config.memory.storage!r}: expected dpi for a compiled model")
@@ -121,12 +127,21 @@ def build_library(config: DesignConfig, *, announce: Callable[[str], None] | Non
         raise ValueError("cache.body is 'array': expected none or dpi for a compiled model")
     design = design_verilog(config, announce=announce)
     return compile_library(
-        design, channels=config.memory.channels, cache=config.cache.built, announce=announce
+        design,
+        channels=config.memory.channels,
+        cache=config.cache.built,
+        training=training,
+        announce=announce,
     )
 
 
 def compile_library(
-    design: Path, *, channels: int = 1, cache: bool = False, announce: Callable[[str], None] | None = None
+    design: Path,
+    *,
+    channels: int = 1,
+    cache: bool = False,
+    training: Training | None = None,
+    announce: Callable[[str], None] | None = None,
 ) -> Path:
     """The shared library of the Verilog file `design`, whose top has the ports of `Clew` with `channels`.
 
@@ -137,6 +152,7 @@ def compile_library(
         toplevel="clew",
         sources=[_NATIVE / "model.cpp", *STORAGE_SOURCES, *(CACHE_SOURCES if cache else ())],
         header=("channels.h", f"#define CLEW_CHANNELS {channels}\n"),
+        training=training,
         announce=announce,
     )
 
@@ -184,10 +200,17 @@ class CompiledModel:
     run one each, because Python's lock is released while C++ runs.
     """
 
-    def __init__(self, config: DesignConfig, *, announce: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        config: DesignConfig,
+        *,
+        library: Path | None = None,
+        announce: Callable[[str], None] | None = None,
+    ) -> None:
+        """`library` is what `build_library` made of `config`; None: the untrained one, built when new."""
         self.config = config
         self._map = StackMap(config.memory)
-        self._library = _library(build_library(config, announce=announce))
+        self._library = _library(library or build_library(config, announce=announce))
         self._handle = self._library.clew_model_create()
         self.seconds = 0.0
         """Processor seconds of the calling thread spent in `run`."""

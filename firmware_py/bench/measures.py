@@ -122,7 +122,8 @@ def print_measures(timing: TimingPreset, measures: Sequence[Measure], target: Co
         title_justify="left",
     )
     for column in heading:
-        table.add_column(column, justify="right" if column in ("bound", "ratio") else "left")
+        justify = "right" if column in ("bound", "ratio") else "left"
+        table.add_column(column, justify=justify, overflow="fold")
     for row in rows:
         table.add_row(*row)
     target.print(table)

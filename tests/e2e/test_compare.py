@@ -16,6 +16,7 @@ from firmware_py.design import design_for
 from firmware_py.driver import Accelerator
 from firmware_py.loop_parts import loop_parts
 from firmware_py.paths import far_path, path_presets
+from firmware_py.training import train, trained_model
 from firmware_py.transport.inprocess import InProcessTransport
 from hdl.layouts import RowClass
 from sim.compiled import CompiledModel
@@ -54,6 +55,24 @@ def test_the_isolated_near_loop_is_the_bound_and_three_cycles(
     for row_class, state in ROW_STATES.items():
         assert measured[row_class] == sum(loop_parts(CONFIG, state).values())
         assert measured[row_class] == isolated_bound(row_class, CONFIG.memory.timing) + 3
+
+
+def test_a_trained_model_takes_the_cycles_of_an_untrained_one(
+    machine: tuple[CompiledModel, Accelerator],
+) -> None:
+    def logs(model: CompiledModel) -> list[list[tuple[int, ...]]]:
+        model.reset()
+        model.clear_logs()
+        begin = model.cycle
+        train(model)
+        found = []
+        for log in (model.hops(), model.accesses(), model.commands()):
+            log["cycle"] -= begin
+            found.append(log.tolist())
+        return found
+
+    with trained_model(CONFIG, announce=print) as trained:
+        assert logs(trained) == logs(machine[0])
 
 
 @pytest.mark.parametrize("preset", USABLE)

@@ -289,8 +289,8 @@ PROOFS = [
         )
         for name, shape, postpone, interval in (
             ("two banks", (1, 2, 1), 2, 60),
-            # Intervals so short that a whole round and the last postponed refresh come within `cover_depth`.
-            ("four banks", (1, 2, 2), 1, 80),
+            # Intervals so short that the covers, a whole round and a postponed refresh, are soon reached.
+            ("four banks", (1, 2, 2), 1, 44),
             ("two channels", (2, 2, 1), 2, 64),
         )
     ),

@@ -12,7 +12,6 @@ import numpy as np
 
 from hdl.config import named_config
 from hdl.layouts import RefreshMode, Source
-from sim.compiled import CompiledModel
 from sim.compiled_memory import CompiledMemory, requests
 
 from ...driver import Accelerator
@@ -20,6 +19,7 @@ from ...errors import InternalError
 from ...paths import far_path
 from ...programs import default_image
 from ...replay import run_plan
+from ...training import trained_model
 from ...transport.inprocess import InProcessTransport
 from ..walker.machine import climb_chains, walker_design
 from .replay import replay_plan, write_replay
@@ -49,7 +49,7 @@ class ReplaySpeed:
 def replay_speed(announce: Callable[[str], None]) -> ReplaySpeed:
     """The speed of a depth-first replay on the whole design. Raises InternalError for a wrong verdict."""
     config = named_config("simulation")
-    with CompiledModel(config, announce=announce) as model, tempfile.TemporaryDirectory() as folder:
+    with trained_model(config, announce=announce) as model, tempfile.TemporaryDirectory() as folder:
         announce("replaying a depth-first search on the compiled model")
         accelerator = Accelerator(InProcessTransport(model))
         far = far_path(_FAR, config)
@@ -86,7 +86,7 @@ def random_speed(announce: Callable[[str], None]) -> float:
 
 def walks_speed(announce: Callable[[str], None]) -> float:
     """Cycles a processor second of the whole design while every one of 64 contexts climbs."""
-    with CompiledModel(walker_design(contexts=_CONTEXTS), announce=announce) as model:
+    with trained_model(walker_design(contexts=_CONTEXTS), announce=announce) as model:
         announce("climbing in every context on the compiled model")
         nodes = 1 + np.random.default_rng(_SEED).permutation(_NODE_ATOMS - 1)[: _CONTEXTS * _HOPS]
         climb_chains(model, list(nodes.reshape(_CONTEXTS, _HOPS)), RefreshMode.ALL_BANK)
