@@ -265,19 +265,26 @@ def _small_disk(limit: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    "command", [("trace", "import", "GOOD", "-o", "OUT"), ("compare", "GOOD", "--json", "OUT")]
+    ("command", "name"),
+    [
+        (("trace", "import", "GOOD", "-o", "OUT"), "out.jsonl"),
+        (("compare", "GOOD", "--json", "OUT"), "out.json"),
+        (("crossover", "GOOD", "--concurrent", "1", "--json", "OUT"), "out.json"),
+        (("crossover", "GOOD", "--concurrent", "1", "--plot", "OUT"), "out.png"),
+        (("registers", "-o", "OUT"), "out.md"),
+    ],
 )
 def test_a_full_disk_leaves_the_earlier_result(
-    command: tuple[str, ...], clew: Clew, good: Path, tmp_path: Path
+    command: tuple[str, ...], name: str, clew: Clew, good: Path, tmp_path: Path
 ) -> None:
-    out = tmp_path / "out"
+    out = tmp_path / name
     out.write_text("earlier")
     names = {"GOOD": good, "OUT": out}
     with _small_disk(64):
         status, text, errors = clew(*(names.get(word, word) for word in command))
     assert (status, text, errors) == (2, "", f"clew: {out}: File too large\n")
     assert out.read_text() == "earlier"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["good.jsonl", "out"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["good.jsonl", name]
 
 
 def _process(*arguments: object, stdout: int) -> subprocess.Popen[str]:
