@@ -19,7 +19,6 @@ from firmware_py import cli
 from firmware_py.machine import Machine
 from hdl.config import named_config
 from sim.trace.importers import import_file
-from sim.trace.importers.registry import importers
 from sim.trace.limits import RECORD_BYTES_MAX
 from sim.trace.schema import write_traces
 
@@ -342,8 +341,3 @@ def test_an_interrupt_leaves_the_earlier_result(
     assert (status, text, errors) == (128 + signal.SIGINT, "", "")
     assert runs == 2 and out.read_text() == "earlier"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["good.jsonl", "out.json"]
-
-
-def test_every_kind_of_file_has_its_own_name() -> None:
-    names = [importer.name for importer in importers()]
-    assert len(names) == len(set(names)) >= 13
