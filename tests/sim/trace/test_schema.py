@@ -613,7 +613,8 @@ def test_memory_does_not_grow_with_the_number_of_problems(tmp_path: Path) -> Non
 
     peak(2)  # caches fill
     # A name's hash is all that stays of a problem: about 100 bytes, where its events take 5,000 and more.
-    assert peak(420) - peak(20) < 400 * 250
+    # What the garbage collector has not come to yet may be as much again and more.
+    assert peak(420) - peak(20) < 400 * 750
 
 
 def test_a_trace_may_have_no_node_if_it_has_a_request_or_is_empty() -> None:
