@@ -14,8 +14,10 @@ TEXT_BYTES_MAX = 1 << 20
 
 
 def require_text_file(path: Path) -> None:
-    """Check that `path` is a regular file of at most `TEXT_BYTES_MAX` bytes, or a folder, which no read
-    takes. Raises InputError, or OSError for a file that is not there."""
+    """Check that `path` is no pipe, no device and no larger than `TEXT_BYTES_MAX` bytes.
+
+    Raises InputError, or OSError for a file that is not there. A folder is left to whoever reads it.
+    """
     found = path.stat()
     if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
         raise InputError(f"{path}: expected a regular file, found a pipe or a device")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sim.trace.output import whole_file
+
 from ..crossover import Crossover
 from ..errors import InputError
 
@@ -39,4 +41,5 @@ def write_plot(path: Path, result: Crossover) -> None:
     latency.legend(fontsize="small")
     timing, far = result.config.memory.timing.name, result.far.path.path.name
     figure.suptitle(f"{timing}, far: {far} (input); measured in RTL")
-    figure.savefig(path)
+    with whole_file(path) as temporary:
+        figure.savefig(temporary, format=path.suffix[1:])

@@ -108,7 +108,8 @@ class _Field(NamedTuple):
     name: str
     """What an error calls it."""
     convert: Converter
-    required: bool
+    default: object
+    """What it holds where its key is missing; MISSING: the key must be there."""
 
 
 @cache
@@ -117,9 +118,11 @@ def _fields(kind: type[Event]) -> dict[str, _Field]:
     hints = get_type_hints(kind)
     fields = {}
     for field in dataclasses.fields(kind):
-        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        default = field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
         key = field.name.rstrip("_")
-        fields[key] = _Field(field.name, f"{kind.name}.{key}", _converter(hints[field.name]), required)
+        fields[key] = _Field(field.name, f"{kind.name}.{key}", _converter(hints[field.name]), default)
     return fields
 
 
@@ -143,7 +146,7 @@ def decode(record: Any) -> Event:
             raise FieldError(f"{name}.{shorten(key)[1:-1]}", f"only {', '.join(fields)}", "an unknown key")
         values[field.attribute] = field.convert(field.name, value)
     for field in fields.values():
-        if field.required and field.attribute not in values:
+        if field.default is dataclasses.MISSING and field.attribute not in values:
             raise FieldError(field.name, "a value", "no such key")
     return kind(**values)
 
@@ -151,13 +154,10 @@ def decode(record: Any) -> Event:
 def encode(event: Event) -> dict[str, object]:
     """The JSON object of an event; fields that hold their default are left out. Raises FieldError."""
     record: dict[str, object] = {"event": event.name}
-    for field in dataclasses.fields(event):
-        value = getattr(event, field.name)
-        if field.default is not dataclasses.MISSING and value == field.default:
-            continue
-        if field.default_factory is not dataclasses.MISSING and value == field.default_factory():
-            continue
-        record[field.name.rstrip("_")] = list(value) if isinstance(value, tuple) else value
+    for key, field in _fields(type(event)).items():
+        value = field.convert(field.name, getattr(event, field.attribute))
+        if value != field.default:
+            record[key] = list(value) if isinstance(value, tuple) else value
     return record
 
 
@@ -192,7 +192,9 @@ def decode_line(line: bytes) -> Event:
     return decode(record)
 
 
+_ENCODER = json.JSONEncoder(allow_nan=False)
+
+
 def encode_line(event: Event) -> str:
     """One line of text, line end included, that `decode_line` reads back as an equal event."""
-    decoded = decode(encode(event))
-    return json.dumps(encode(decoded), separators=(", ", ": "), allow_nan=False) + "\n"
+    return _ENCODER.encode(encode(event)) + "\n"

@@ -37,9 +37,11 @@ def test_every_kind_of_event(tmp_path: Path) -> None:
         trace.spawn(root, [left, right])
         trace.join([left, right], low)
         trace.append(low, 7, mark="wait")
+        trace.append(low, size=5, text="wait,")
         trace.backup([low, left, root], 0.5)
         trace.free(low)
         trace.kv("request", [0, 4], block_tokens=512, input_tokens=1000, output_tokens=20)
+        trace.kv("store", [5], parent=4, time_ns=-1)
         trace.end("solved")
     (read,) = read_traces(path)
     assert {event.name for event in read} == set(EVENT_TYPES)
@@ -60,7 +62,9 @@ def test_every_kind_of_event(tmp_path: Path) -> None:
         Jump(from_=3, to=2),
         Join(ids=(1, 2), to=3),
         Append(id=3, tokens=7, mark="wait"),
+        Append(id=3, bytes=5, text="wait,"),
         Kv(operation="request", blocks=(0, 4), block_tokens=512, input_tokens=1000, output_tokens=20),
+        Kv(operation="store", blocks=(5,), parent=4, time_ns=-1),
     ]
     for event in expected:
         assert event in read.events
