@@ -12,6 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from .errors import FieldError, shorten
 from .events import EVENT_TYPES, Event
+from .text_file import check_encoding
 
 __all__ = ["decode", "decode_line", "encode", "encode_line"]
 
@@ -159,12 +160,9 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def decode_line(line: bytes) -> Event:
+def decode_line(line: str) -> Event:
     """The event on one line of a file. Raises FieldError."""
-    try:
-        text = line.decode("utf-8").strip()
-    except UnicodeDecodeError as error:
-        raise FieldError("encoding", "UTF-8", f"byte 0x{line[error.start]:02x}") from None
+    text = check_encoding(line).strip()
     try:
         record = json.loads(text, object_pairs_hook=_without_repeats)
     except FieldError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import native, sos, toolbench, tot_crosswords, tot_game24
+from . import native, sos, toolbench, tot_crosswords, tot_game24, tot_text
 from .registry import ImportedTraces, Importer, ImportSummary, detect, import_file, importers, register
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
 # Asked in this order; each looks for keys that no other kind has.
 register(native.IMPORTER)
 register(tot_game24.IMPORTER)
+register(tot_text.IMPORTER)
 register(tot_crosswords.IMPORTER)
 register(sos.IMPORTER)
 register(toolbench.IMPORTER)

@@ -13,12 +13,13 @@ from pathlib import Path
 from ..errors import FieldError, TraceError, shorten
 from ..events import Backtrack, Begin, End, Event, Jump, Node, Select
 from ..schema import Trace
+from ..text_file import open_text
 from ..validator import Validator
 
 __all__ = ["ImportSummary", "ImportedTraces", "Importer", "detect", "import_file", "importers", "register"]
 
 #: How much of a file an importer sees to say whether it is of its kind.
-HEAD_BYTES = 1 << 16
+HEAD_CHARACTERS = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,8 +139,8 @@ def detect(path: str | os.PathLike[str]) -> Importer:
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         # It is read more than once.
         raise TraceError(path, None, "content", "a regular file", "a pipe or a device")
-    with _named(path), open(path, "rb") as file:
-        head = file.read(HEAD_BYTES).decode("utf-8", "replace")
+    with _named(path), open_text(path) as file:
+        head = file.read(HEAD_CHARACTERS)
     if not head.strip():
         raise TraceError(path, None, "content", "a trace", "an empty file")
     for importer in _importers.values():
