@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import FieldError, TraceError, shorten
-from ..events import Backtrack, Begin, End, Event, Jump, Node, Select
+from ..events import Backtrack, Backup, Begin, End, Event, Jump, Node, Select
 from ..schema import Trace
 from ..text_file import open_text
 from ..validator import Validator
@@ -55,17 +55,28 @@ class ImportSummary:
     """Events whose answer is not checked, by reason."""
     statuses: Counter[str] = field(default_factory=Counter)
     """Problems by how they ended."""
+    remarks: Counter[str] = field(default_factory=Counter)
+    """What was not as it should be, and how often: the `remarks` of the problems, and orders that are lost."""
+    _roots: set[int] = field(default_factory=set)
+    """Of the problem that is counted: only a backup that ends at one is a walk with an answer."""
 
     def count(self, event: Event) -> None:
         """Take one more event into account."""
         self.events += 1
         if isinstance(event, Begin):
             self.problems += 1
+            self._remark(event)
+            self._roots.clear()
         elif isinstance(event, Node):
             self.nodes += 1
+            if not event.parents:
+                self._roots.add(event.id)
             self.max_depth = max(self.max_depth, event.depth)
         elif isinstance(event, End):
             self.statuses[event.status] += 1
+        elif isinstance(event, Backup):
+            if event.path[-1] in self._roots:
+                self.checked["backup"] += 1
         elif isinstance(event, Backtrack | Jump | Select):
             if event.check == "none":
                 self.unchecked[event.reason or ""] += 1
@@ -73,6 +84,13 @@ class ImportSummary:
                 self.checked[event.check] += 1
                 if isinstance(event, Backtrack):
                     self.climbs_by_source[event.untried_source or "unknown"] += 1
+
+    def _remark(self, begin: Begin) -> None:
+        if not begin.order_known:
+            self.remarks[f"order of visits lost; the events follow: {begin.meta.get('order')}"] += 1
+        remarks = begin.meta.get("remarks")
+        if isinstance(remarks, dict):
+            self.remarks.update({str(what): int(count) for what, count in remarks.items()})
 
 
 class ImportedTraces(Iterator[Trace]):

@@ -21,6 +21,7 @@ __all__ = [
     "located",
     "number",
     "single_record",
+    "text_bytes",
     "value_records",
 ]
 
@@ -67,6 +68,11 @@ def number(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise FieldError(name, "a finite number", shorten(value))
     return float(value)
+
+
+def text_bytes(text: str) -> int:
+    """The length of a text in bytes of UTF-8, lone surrogates included."""
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _parse_error(error: Exception, text: str) -> FieldError:

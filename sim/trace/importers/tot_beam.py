@@ -16,13 +16,9 @@ from typing import Any
 
 from ..errors import FieldError, shorten
 from ..events import Eval, Event, Jump, Node, Prune, Restore, Save, Select
-from .source import field, items, number
+from .source import field, items, number, text_bytes
 
 __all__ = ["beam_events"]
-
-
-def _size(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
 
 
 class _Beam:
@@ -95,7 +91,7 @@ class _Beam:
                 id=identifier,
                 parents=(parent,),
                 depth=depth,
-                state_bytes=_size(text),
+                state_bytes=text_bytes(text),
                 text=text[len(self._texts[parent]) :],
             )
         )
@@ -111,7 +107,7 @@ class _Beam:
             above = self._parents[above]
         if above is None:
             self.events.append(Jump(from_=self._focus, to=to))
-            self.events.append(Restore(id=to, bytes=_size(self._texts[to])))
+            self.events.append(Restore(id=to, bytes=text_bytes(self._texts[to])))
         self._focus = to
 
     def _choose(self, candidates: list[int], ranked: list[int], kept: list[str], name: str) -> None:
@@ -127,7 +123,7 @@ class _Beam:
         if chosen:
             self.events.append(Select(candidates=tuple(candidates), chosen=tuple(chosen)))
         for node in chosen:
-            self.events.append(Save(id=node, bytes=_size(self._texts[node])))
+            self.events.append(Save(id=node, bytes=text_bytes(self._texts[node])))
         for node in candidates:
             if node not in chosen:
                 self.events.append(Prune(id=node, reason="beam"))
