@@ -82,7 +82,7 @@ class DepthFirstEvents:
         self.focus = to
 
     def go(self, to: int) -> None:
-        """The search goes on at `to`: back if that is above where it stands, else a jump; its state is read."""
+        """The search goes on at `to` and reads its state: back if it is above, else a jump."""
         if self.is_ancestor(to, self.focus):
             self.back(to)
         elif to != self.focus:
@@ -110,9 +110,10 @@ def climbs_unchecked(events: Iterable[Event], reason: str) -> list[Event]:
 
 
 def climbs_only_where_nearest(events: Iterable[Event], reason: str) -> list[Event]:
-    """The events with a backtrack checked only if it goes where a depth-first search would, else for `reason`.
+    """The events with a backtrack checked only if it goes where a depth-first search would.
 
     That is the nearest ancestor that is alive and has something left to try, by the counts of the events.
+    The others are not, for `reason`.
     """
     oracle = Oracle()
     checked: list[Event] = []

@@ -11,8 +11,8 @@ The first line names the columns, in any order; an unknown column is an error. E
   state (empty: the size of `text`);
 * `trace`: the name of the problem; the lines of one stand together. Without it the file is one problem.
 
-Only `id` and `parent` are needed. Lines stand in the order in which the search made the nodes: it stands at the
-node that it made until it makes one elsewhere.
+Only `id` and `parent` are needed. Lines stand in the order in which the search made the nodes: it stands at
+the node that it made until it makes one elsewhere.
 
     id,parent,score,dead
     a,,,
@@ -54,13 +54,21 @@ def _names(cells: list[str]) -> list[str]:
     return [cell.strip().strip('"').lower() for cell in cells]
 
 
+def _cells(lines: Iterator[list[str]]) -> list[str] | None:
+    """The next line; None at the end."""
+    try:
+        return next(lines, None)
+    except csv.Error as error:
+        raise FieldError("CSV", "a line of comma-separated values", str(error)) from None
+
+
 def _rows(path: Path) -> Iterator[_Row]:
     """The lines after the first. Raises TraceError."""
     with open_text(path) as file:
         reader = csv.reader((check_encoding(line) for line in file), strict=True)
         lines = iter(reader)
         with located(path, 1):
-            names = _names(next(lines))
+            names = _names(_cells(lines) or [])
             for name in names:
                 if name not in _COLUMNS:
                     raise FieldError("header", f"only {', '.join(_COLUMNS)}", f"the column {shorten(name)}")
@@ -69,10 +77,7 @@ def _rows(path: Path) -> Iterator[_Row]:
         while True:
             number_of_line = reader.line_num + 1
             with located(path, number_of_line):
-                try:
-                    cells = next(lines, None)
-                except csv.Error as error:
-                    raise FieldError("CSV", "a line of comma-separated values", str(error)) from None
+                cells = _cells(lines)
                 if cells is None:
                     return
                 if not cells:

@@ -26,7 +26,7 @@ class _Events:
         self.events: list[Event] = [Node(id=0, parents=(), depth=0, kind="root", text="")]
         self.scores: dict[int, float] = {}
         self.choices: list[tuple[int, list[float], list[int]]] = []
-        """By choice whose thoughts all have scores: its place in `events`, their scores, places of the chosen."""
+        """Where all have scores: the place in `events`, the scores, the places of the chosen among them."""
         self._graph = graph
         self._depths = [0]
         self._sizes = [0]

@@ -3,14 +3,16 @@
 In that program an operation takes the thoughts of those before it that it is joined to. The list is in an
 order in which each stands behind those; two things tell which they are:
 
-* A thought that an operation makes begins as a copy of the thought that it is made from, so it has all the keys
-  of that one's state. A thought with a key that the new one lacks is not its origin: that is how parallel
-  branches tell apart. Only ends of the graph so far are taken, thoughts that no operation has used.
-* An operation that passes thoughts on (score, keep) has thoughts that are found again in those before it, by
-  their states: first among the ends, then, as when the best so far is kept beside what is new, further back.
+* A thought that an operation makes begins as a copy of the thought that it is made from, so it has all the
+  keys of that one's state. A thought with a key that the new one lacks is not its origin: that is how
+  parallel branches tell apart. Only ends of the graph so far are taken, thoughts that no operation has
+  used.
+* An operation that passes thoughts on (score, keep) has thoughts that are found again in those before it,
+  by their states: first among the ends, then, as when the best so far is kept beside what is new, further
+  back.
 
-If the thoughts made by one operation come from several operations, it is a merge: then each has its own origin
-as first parent, and the thoughts of the other operations as further parents.
+If the thoughts made by one operation come from several operations, it is a merge: then each has its own
+origin as first parent, and the thoughts of the other operations as further parents.
 """
 
 from __future__ import annotations
@@ -138,7 +140,7 @@ class _Builder:
             used.add(step)
             results.append(node)
         newest = self._ends[-1:]
-        if used - set(self._ends) or not operation.thoughts and not self._results(newest):
+        if used - set(self._ends) or not (operation.thoughts or self._results(newest)):
             # One from further back was kept beside what is new; and nothing passes on nothing.
             used.update(newest)
         self._ends = [end for end in self._ends if end not in used]
@@ -151,7 +153,7 @@ class _Builder:
         )
 
     def _find(self, thought: Thought, already: Sequence[int]) -> tuple[int, int] | None:
-        """The step and the node of a thought that is passed on: the newest end that has it, or further back."""
+        """The step and the node of a thought that is passed on: of the newest end, or further back."""
         further_back = [step for step in range(len(self.graph.steps)) if step not in self._ends]
         for step in [*reversed(self._ends), *reversed(further_back)]:
             for node in self.graph.steps[step].results:

@@ -3,10 +3,11 @@
 A file is one search, or several. A node of its `root` has the whole text so far (`state`), its `visits`, its
 `value` (the mean of its simulations, or their sum), `is_terminal`, `answer` and `children`.
 
-Which simulations there were follows from the visits: those of a node and not of its children ended at it, and
-what is left of its value is their sum. Each is a `backup` from there to the root. Where the numbers do not add
-up there are no backups. The order of the simulations is not recorded: the events follow the tree in preorder,
-each node with the simulations that ended at it, and then give every node its final value as score.
+Which simulations there were follows from the visits: those of a node and not of its children ended at it,
+and what is left of its value is their sum. Each is a `backup` from there to the root. Where the numbers do
+not add up there are no backups. The order of the simulations is not recorded: the events follow the tree in
+preorder, each node with the simulations that ended at it, and then give every node its final value as
+score.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """OmegaPRM trees: reasoning steps with the share of rollouts below each that reached the right answer.
 
-Each line of the file is a problem; `reasoning_steps` is its tree, each node with the `text` of its own step, its
-Monte-Carlo value `mc_value` (0 to 1, a score here) and its `children`. The root's text is the question.
+Each line of the file is a problem; `reasoning_steps` is its tree, each node with the `text` of its own
+step, its Monte-Carlo value `mc_value` (0 to 1, a score here) and its `children`. The root's text is the
+question.
 
-The order in which steps were made is not recorded: the events follow the tree in preorder, and no backtrack is
-checked. Dead is a node without children whose value is 0: the search goes on only where some rollout succeeds.
+The order in which steps were made is not recorded: the events follow the tree in preorder, and no backtrack
+is checked. Dead is a node without children whose value is 0: the search goes on only where some rollout
+succeeds.
 """
 
 from __future__ import annotations

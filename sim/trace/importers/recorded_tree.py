@@ -1,4 +1,4 @@
-"""Events of a search of which a file holds the tree: its nodes in some order, with parents, and little else."""
+"""Events of a search of which a file holds the tree: its nodes in some order, and little else."""
 
 from __future__ import annotations
 

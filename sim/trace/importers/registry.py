@@ -56,7 +56,7 @@ class ImportSummary:
     statuses: Counter[str] = field(default_factory=Counter)
     """Problems by how they ended."""
     remarks: Counter[str] = field(default_factory=Counter)
-    """What was not as it should be, and how often: the `remarks` of the problems, and orders that are lost."""
+    """What was amiss, and how often: the `remarks` of the problems, and orders that are lost."""
     _roots: set[int] = field(default_factory=set)
     """Of the problem that is counted: only a backup that ends at one is a walk with an answer."""
 

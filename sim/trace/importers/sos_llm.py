@@ -1,14 +1,16 @@
-"""Stream-of-Search texts written by a language model: countdown games in the words of that format, with errors.
+"""Stream-of-Search texts written by a language model: countdown games in the words of that format.
 
-Each line of the file is a record with the question (`nums`, `target`) and the model's `completion`. Its lines in
-the words of Stream-of-Search are read as the model meant them (`sos_llm_path.py`); all others, a line that is cut
-off among them, are counted and left out. Ids are the model's own: it gives one to several nodes (the last one
-has it then, unless the state that it shows names another), extends ids that it never gave (such a node has no
-parent here: a root of its own) and moves to ids that it never gave (a `jump` to no node, not checked).
+Each line of the file is a record with the question (`nums`, `target`) and the model's `completion`. Its
+lines in the words of Stream-of-Search are read as the model meant them (`sos_llm_path.py`); all others, a
+line that is cut off among them, are counted and left out. Ids are the model's own: it gives one to several
+nodes (the last one has it then, unless the state that it shows names another), extends ids that it never
+gave (such a node has no parent here: a root of its own) and moves to ids that it never gave (a `jump` to no
+node, not checked).
 
 What is left to try comes from the children made later. A move up is checked where it goes to the nearest
-ancestor with children left, as a depth-first search would; the model need not search like that, and then it is
-not. Dead is what it calls `unequal: No Solution`. `parsed_results.solved` says whether its answer is right.
+ancestor with children left, as a depth-first search would; the model need not search like that, and then it
+is not. Dead is what it calls `unequal: No Solution`. `parsed_results.solved` says whether its answer is
+right.
 """
 
 from __future__ import annotations

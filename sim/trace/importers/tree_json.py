@@ -9,10 +9,10 @@ A file is one tree, a list of trees, or one tree a line. A tree is its root; a n
 * `score`: a number, the higher the better, or null;
 * `dead`: true if the search gave the node up for good.
 
-The root may also have `trace` (a name that is unique in the file), `algorithm` (such as dfs), `status` (solved,
-unsolved, budget, exhausted, error, empty or unknown) and `order`: "preorder" if the search visited the nodes in
-that order, as depth first does. Without it the order counts as lost, and no backtrack is checked. Any other key
-is an error. The file's first key must be one of these.
+The root may also have `trace` (a name that is unique in the file), `algorithm` (such as dfs), `status`
+(solved, unsolved, budget, exhausted, error, empty or unknown) and `order`: "preorder" if the search visited
+the nodes in that order, as depth first does. Without it the order counts as lost, and no backtrack is
+checked. Any other key is an error. The file's first key must be one of these.
 
     {"id": "a", "order": "preorder", "children": [
         {"id": "b", "score": 0.5, "dead": true, "children": []},
