@@ -130,8 +130,8 @@ class _Builder:
     def _pass(self, operation: Operation, name: str) -> Step:
         results: list[int] = []
         used: set[int] = set()
-        for position, thought in enumerate(operation.thoughts):
-            found = self._find(thought, results)
+        for position, (thought, score) in enumerate(zip(operation.thoughts, operation.scores, strict=True)):
+            found = self._find(thought, score, results)
             if found is None:
                 expected = "a thought of an operation before this one"
                 shown = shorten(thought.state.get("current", dict(thought.state)))
@@ -152,13 +152,21 @@ class _Builder:
             scores=operation.scores,
         )
 
-    def _find(self, thought: Thought, already: Sequence[int]) -> tuple[int, int] | None:
-        """The step and the node of a thought that is passed on: of the newest end, or further back."""
+    def _find(self, thought: Thought, score: float | None, already: Sequence[int]) -> tuple[int, int] | None:
+        """The step and the node of a thought that is passed on: of the newest end, or further back.
+
+        Of several with this state it is one with this score, if there is one, and else the first.
+        """
         further_back = [step for step in range(len(self.graph.steps)) if step not in self._ends]
-        for step in [*reversed(self._ends), *reversed(further_back)]:
-            for node in self.graph.steps[step].results:
-                if node not in already and _same(self.graph.nodes[node].state, thought.state):
-                    return step, node
+        for number in [*reversed(self._ends), *reversed(further_back)]:
+            step = self.graph.steps[number]
+            alike = [
+                (scored != score, place)
+                for place, (node, scored) in enumerate(zip(step.results, step.scores, strict=True))
+                if node not in already and _same(self.graph.nodes[node].state, thought.state)
+            ]
+            if alike:
+                return number, step.results[min(alike)[1]]
         return None
 
     def _results(self, steps: Iterable[int]) -> list[int]:

@@ -240,7 +240,8 @@ def _crosswords(number: int) -> list[dict[str, Any]]:
 
 def _sos(number: int) -> dict[str, Any]:
     text = "Current State: 92:[3, 8, 5], Operations: []\n"
-    text += "Exploring Operation: 8-5=3, Resulting Numbers: [3, 3]\nGenerated Node #0,0: 92:[3, 3] Operation: 8-5=3\n"
+    text += "Exploring Operation: 8-5=3, Resulting Numbers: [3, 3]\n"
+    text += "Generated Node #0,0: 92:[3, 3] Operation: 8-5=3\n"
     return {"nums": [3, 8, 5], "target": 92, "search_path": text, "search_type": "dfs", "heuristic": "≈"}
 
 

@@ -129,6 +129,6 @@ def test_memory_does_not_grow_with_the_number_of_problems(
         return most
 
     peak(2)  # caches fill
-    # Both files are larger than the chunks in which they are read. A name's hash is all that stays of a problem.
+    # Both files are larger than the chunks they are read in. A name's hash is all that stays of a problem.
     grown = peak(500) - peak(50)
     assert grown < (sizes[1] - sizes[2]) / 5
