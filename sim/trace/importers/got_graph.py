@@ -140,8 +140,9 @@ class _Builder:
             used.add(step)
             results.append(node)
         newest = self._ends[-1:]
-        if used - set(self._ends) or not (operation.thoughts or self._results(newest)):
-            # One from further back was kept beside what is new; and nothing passes on nothing.
+        kept_from_before = operation.kind == "keep_best_n" and not used <= set(self._ends)
+        if kept_from_before or not (operation.thoughts or self._results(newest)):
+            # One from further back was kept rather than what is new; and nothing passes on nothing.
             used.update(newest)
         self._ends = [end for end in self._ends if end not in used]
         return Step(

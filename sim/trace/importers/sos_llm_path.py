@@ -193,6 +193,12 @@ class _Parser:
 def parse_completion(text: str, *, target: int, numbers: Sequence[int]) -> ToldSearch:
     """The nodes and moves of a completion. No text is refused: what cannot be read is counted."""
     parser = _Parser(target, numbers)
-    for line in text.split("\n"):
+    *lines, last = text.split("\n")
+    for line in lines:
         parser.line(line)
+    if _GENERATED.fullmatch(last) or _MOVING.fullmatch(last):
+        # Without its line end nobody knows whether the id or the operation goes on.
+        parser.search.other_lines += 1
+    else:
+        parser.line(last)
     return parser.search

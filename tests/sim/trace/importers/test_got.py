@@ -172,6 +172,22 @@ def test_aggregate_takes_everything(tmp_path: Path) -> None:
     assert [join.ids for join in of(trace, Join)] == [(1, 2)]
 
 
+def test_branches_of_a_selector_meet_again(tmp_path: Path) -> None:
+    """Both selectors take from the first operation; what comes of each is there for the merge."""
+    left, right, below, beside = ({"current": text} for text in ("l", "r", "l+", "r+"))
+    document = [
+        {"operation": "generate", "thoughts": [left, right]},
+        {"operation": "selector", "thoughts": [left]},
+        {"operation": "generate", "thoughts": [below]},
+        {"operation": "selector", "thoughts": [right]},
+        {"operation": "score", "thoughts": [right], "scores": [1.0]},
+        {"operation": "keep_best_n", "thoughts": [right], "scores": [1.0]},
+        {"operation": "aggregate", "thoughts": [beside]},
+    ]
+    trace = one(write_json(tmp_path / "result", document))
+    assert [node.parents for node in of(trace, Node)] == [(), (0,), (0,), (1,), (3, 2)]
+
+
 def test_lower_scores_are_better_where_all_choices_say_so(tmp_path: Path) -> None:
     """Sorting counts errors. What is kept tells; scores are negated, and meta says so."""
     document = got()
