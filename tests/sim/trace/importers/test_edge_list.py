@@ -125,7 +125,7 @@ def test_the_example_of_the_documentation(tmp_path: Path) -> None:
     [
         (
             [("id", "parent", "weight"), ("a", "", "1")],
-            "line 1: header: expected only id, parent, score, dead, text, tokens, bytes, trace, found the column",
+            "line 1: header: expected only id, parent, score, dead, text, tokens, bytes, trace, found the",
         ),
         ([("id", "parent", "id")], "line 1: header: expected each column once, found id twice"),
         ([("id", "parent"), ("a",)], "line 2: CSV: expected 2 values, as the header, found 1"),
