@@ -1,11 +1,11 @@
 """Stream-of-Search texts written by a language model: countdown games in the words of that format.
 
-Each line of the file is a record with the question (`nums`, `target`) and the model's `completion`. Its
-lines in the words of Stream-of-Search are read as the model meant them (`sos_llm_path.py`); all others, a
-line that is cut off among them, are counted and left out. Ids are the model's own: it gives one to several
-nodes (the last one has it then, unless the state that it shows names another), extends ids that it never
-gave (such a node has no parent here: a root of its own) and moves to ids that it never gave (a `jump` to no
-node, not checked).
+A file is a list of records, or one a line, each with the question (`nums`, `target`) and the model's
+`completion`. Its lines in the words of Stream-of-Search are read as the model meant them
+(`sos_llm_path.py`); all others, a line that is cut off among them, are counted and left out. Ids are the
+model's own: it gives one to several nodes (the last one has it then, unless the state that it shows names
+another), extends ids that it never gave (such a node has no parent here: a root of its own) and moves to
+ids that it never gave (a `jump` to no node, not checked).
 
 What is left to try comes from the children made later. A move up is checked where it goes to the nearest
 ancestor with children left, as a depth-first search would; the model need not search like that, and then it
@@ -24,16 +24,19 @@ from ..events import SCHEMA_VERSION, Begin, End, Event, Status
 from .registry import Importer
 from .sos_llm_events import told_events
 from .sos_llm_path import parse_completion
-from .source import field, items, line_records, located
+from .source import field, items, located, value_records
 
 __all__ = ["IMPORTER"]
 
 
+#: Keys of what a list of records begins with: how they were made, and how many are right.
+_ABOUT_THE_RUN = ("hyperparams", "trial_success_rates")
+
+
 def recognises(head: str) -> bool:
-    """True if the first line is an object with a `completion` on `nums` and a `target`."""
-    first = head.lstrip().split("\n", 1)[0]
-    return first.startswith("{") and all(
-        re.search(rf'[{{,]\s*"{key}"\s*:', first) is not None for key in ("nums", "target", "completion")
+    """True for objects, or a list of them, with a `completion` on `nums` and a `target`."""
+    return re.match(r"\s*(\[\s*)?\{", head) is not None and all(
+        re.search(rf'[{{,]\s*"{key}"\s*:', head) is not None for key in ("nums", "target", "completion")
     )
 
 
@@ -63,11 +66,16 @@ def _events(record: Any, *, index: int) -> list[Event]:
 
 
 def read(path: Path) -> Iterator[tuple[int | str, list[Event]]]:
-    """One trace a line."""
-    for index, (line, record) in enumerate(line_records(path)):
-        with located(path, line):
+    """One trace a record with a question."""
+    index = 0
+    for place, record in value_records(path):
+        location = f"record {place}"
+        if isinstance(record, dict) and any(key in record for key in _ABOUT_THE_RUN):
+            continue
+        with located(path, location):
             events = _events(record, index=index)
-        yield line, events
+        yield location, events
+        index += 1
 
 
 IMPORTER = Importer(

@@ -18,11 +18,11 @@ __all__ = ["ToldMove", "ToldNode", "ToldSearch", "parse_completion"]
 _LIST = r"\[([-\d., ]*)\]"
 _ID = r"#(\d+(?:,\d+)*)"
 _STATE = re.compile(rf"Current State: (-?\d+):{_LIST}, Operations: \[.*\]")
-_EXPLORING = re.compile(rf"Exploring Operation: (\S+), Resulting Numbers: {_LIST}")
-_GENERATED = re.compile(rf"Generated Node {_ID}: -?\d+:{_LIST},? Operation: (\S+)")
+_EXPLORING = re.compile(rf"Exploring Operation: (.+), Resulting Numbers: {_LIST}")
+_GENERATED = re.compile(rf"Generated Node {_ID}: -?\d+:{_LIST},? Operation: (.+)")
 _MOVING = re.compile(rf"Moving to Node {_ID}")
-_UNEQUAL = re.compile(r"-?[\d.]+,-?\d+ unequal: No Solution")
-_EQUAL = re.compile(r"-?[\d.]+,-?\d+ equal: Goal Reached")
+_UNEQUAL = re.compile(r".* unequal: No Solution")
+_EQUAL = re.compile(r".* equal: Goal Reached")
 _OPERATION = re.compile(r"(-?[\d.]+)[-+*/](-?[\d.]+)=(-?[\d.]+)")
 
 ORPHANS = "nodes below a state that was never given: roots of their own"
@@ -39,6 +39,7 @@ class ToldNode:
     """None: the first, or one below a state that the text never gave."""
     numbers: tuple[str, ...]
     operation: str | None
+    """None: the root, or a result of an operation that the text does not show."""
     ext_id: str | None
     """None: a result, which has no id."""
     goal: bool = False
@@ -121,10 +122,10 @@ class _Parser:
             self._generate(match[1], _split(match[2]), match[3])
         elif match := _MOVING.fullmatch(line):
             self._move(match[1])
-        elif self._operation is not None and _UNEQUAL.fullmatch(line):
-            self._result(self._operation, goal=False)
-        elif self._operation is not None and _EQUAL.fullmatch(line):
-            self._result(self._operation, goal=True)
+        elif _UNEQUAL.fullmatch(line):
+            self._result(goal=False)
+        elif _EQUAL.fullmatch(line):
+            self._result(goal=True)
         elif line.strip():
             self.search.other_lines += 1
 
@@ -158,16 +159,19 @@ class _Parser:
         """Of nodes with one id, where the text stands, else the last."""
         return self._stand if self._stand is not None and self._stand in nodes else nodes[-1]
 
-    def _result(self, operation: str, *, goal: bool) -> None:
+    def _result(self, *, goal: bool) -> None:
         places = [place for place in (self._stand, self._generated) if place is not None]
         fitting = (
-            place for place in places if _fits(self.search.nodes[place].numbers, operation, self._numbers)
+            place
+            for place in places
+            if self._operation is not None
+            and _fits(self.search.nodes[place].numbers, self._operation, self._numbers)
         )
         self._add(
             ToldNode(
                 parent=next(fitting, self._stand),
-                numbers=self._numbers,
-                operation=operation,
+                numbers=() if self._operation is None else self._numbers,
+                operation=self._operation,
                 ext_id=None,
                 goal=goal,
             )

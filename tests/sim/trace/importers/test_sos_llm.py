@@ -24,10 +24,10 @@ SAMPLES = "sos_llm/qwen25_sft_countdown.jsonl"
 
 #: Kept apart from the importer's own: a line of the format, and what a trace must still tell of it.
 _TOLD = re.compile(
-    r"Generated Node #(?P<id>[\d,]+): -?\d+:\[(?P<numbers>[-\d., ]*)\],? Operation: (?P<made>\S+)"
+    r"Generated Node #(?P<id>[\d,]+): -?\d+:\[(?P<numbers>[-\d., ]*)\],? Operation: (?P<made>.+)"
     r"|Moving to Node #(?P<move>[\d,]*\d)"
-    r"|Exploring Operation: (?P<tried>\S+), Resulting Numbers: \[(?P<left>[-\d., ]*)\]"
-    r"|[-\d.]+,-?\d+ (?P<verdict>unequal: No Solution|equal: Goal Reached)"
+    r"|Exploring Operation: (?P<tried>.+), Resulting Numbers: \[(?P<left>[-\d., ]*)\]"
+    r"|.* (?P<verdict>unequal: No Solution|equal: Goal Reached)"
 )
 
 
@@ -45,9 +45,9 @@ def _matches(text: str) -> list[re.Match[str]]:
     return [*ended, *([cut] if cut and (cut["tried"] or cut["verdict"]) else [])]
 
 
-def _told(text: str) -> list[tuple[str, ...]]:
+def _told(text: str) -> list[tuple[str, str | None]]:
     """What a text makes, in order: nodes with their id and text, results with their verdict."""
-    told: list[tuple[str, ...]] = []
+    told: list[tuple[str, str | None]] = []
     tried: re.Match[str] | None = None
     for match in _matches(text):
         if match["id"]:
@@ -57,14 +57,15 @@ def _told(text: str) -> list[tuple[str, ...]]:
             tried = None
         elif match["tried"]:
             tried = match
-        elif match["verdict"] and tried:
+        elif match["verdict"]:
             dead = "dead" if match["verdict"].startswith("unequal") else "goal"
-            told.append((dead, f"{tried['tried']}, Resulting Numbers: [{tried['left']}]"))
+            text = None if tried is None else f"{tried['tried']}, Resulting Numbers: [{tried['left']}]"
+            told.append((dead, text))
             tried = None
     return told
 
 
-def _rebuilt(trace: Trace) -> list[tuple[str, ...]]:
+def _rebuilt(trace: Trace) -> list[tuple[str, str | None]]:
     dead = {prune.id for prune in of(trace, Prune)}
     return [
         (node.ext_id or ("dead" if node.id in dead else "goal"), node.text)
@@ -215,6 +216,16 @@ def test_text_that_is_cut_anywhere(cut: int, tmp_path: Path) -> None:
     assert _rebuilt(whole)[: part.nodes - 1] == _rebuilt(part)
 
 
+@pytest.mark.parametrize("line", ["[-26],92", "−9,92", "9, 9,92", "Exploring Operation: 26,92", "9,92"])
+def test_dead_ends_in_half_the_words(line: str, tmp_path: Path) -> None:
+    """What the model calls unequal is a dead end, even where the result is not written as it should be."""
+    traces = import_file(_write(tmp_path / "texts", SOS_LLM_TEXT.replace("9,92 unequal", f"{line} unequal")))
+    (trace,) = traces
+    assert [prune.id for prune in of(trace, Prune)] == [2]
+    assert of(trace, Node)[2].parents == (1,)
+    assert traces.summary.remarks == {}
+
+
 def test_lines_in_other_words_are_counted(tmp_path: Path) -> None:
     text = "Let me think.\n" + SOS_LLM_TEXT + "```\nSOLUTION: YES\n≈ 32+(-58)\nGenerated No"
     traces = import_file(_write(tmp_path / "texts", text))
@@ -226,6 +237,17 @@ def test_lines_in_other_words_are_counted(tmp_path: Path) -> None:
 def test_text_without_a_tree(tmp_path: Path) -> None:
     traces = list(import_file(_write(tmp_path / "texts", "QUANTUM[length=4]", "")))
     assert [(trace.nodes, trace.end.status) for trace in traces] == [(1, "empty"), (1, "empty")]
+
+
+def test_a_list_that_begins_with_how_it_was_made(tmp_path: Path) -> None:
+    """As the program that asks the model writes it."""
+    about: list[dict[str, Any]] = [{"hyperparams": {"seed": 4}}, {"trial_success_rates": [0.5], "mean": 0.5}]
+    path = tmp_path / "results"
+    path.write_text(json.dumps([*about, sos_llm_record(), sos_llm_record("")], indent=4))
+    traces = list(import_file(path))
+    assert [(trace.name, trace.nodes) for trace in traces] == [("sos_llm/0", 5), ("sos_llm/1", 1)]
+    path.write_text(json.dumps([*about, sos_llm_record(), []], indent=4))
+    assert fault(path).startswith("record 3: record: expected an object, found []")
 
 
 def test_deeper_than_the_game_allows(tmp_path: Path) -> None:
@@ -257,11 +279,14 @@ def test_going_back_elsewhere_than_a_search_would_is_not_checked(tmp_path: Path)
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"completion": None}, "line 1: completion: expected a string, found None"),
-        ({"target": "92"}, "line 1: target: expected an integer, found '92'"),
-        ({"nums": [3, None]}, "line 1: nums[1]: expected an integer, found None"),
-        ({"parsed_results": []}, "line 1: parsed_results: expected an object, found []"),
-        ({"parsed_results": {}}, "line 1: parsed_results.solved: expected true or false, found no such key"),
+        ({"completion": None}, "record 0: completion: expected a string, found None"),
+        ({"target": "92"}, "record 0: target: expected an integer, found '92'"),
+        ({"nums": [3, None]}, "record 0: nums[1]: expected an integer, found None"),
+        ({"parsed_results": []}, "record 0: parsed_results: expected an object, found []"),
+        (
+            {"parsed_results": {}},
+            "record 0: parsed_results.solved: expected true or false, found no such key",
+        ),
     ],
 )
 def test_record_faults_are_named(changes: dict[str, Any], expected: str, tmp_path: Path) -> None:
