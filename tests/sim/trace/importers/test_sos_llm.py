@@ -216,7 +216,7 @@ def test_text_that_is_cut_anywhere(cut: int, tmp_path: Path) -> None:
     assert _rebuilt(whole)[: part.nodes - 1] == _rebuilt(part)
 
 
-@pytest.mark.parametrize("line", ["[-26],92", "−9,92", "9, 9,92", "Exploring Operation: 26,92", "9,92"])
+@pytest.mark.parametrize("line", ["[-26],92", "\u22129,92", "9, 9,92", "Exploring Operation: 26,92", "9,92"])
 def test_dead_ends_in_half_the_words(line: str, tmp_path: Path) -> None:
     """What the model calls unequal is a dead end, even where the result is not written as it should be."""
     traces = import_file(_write(tmp_path / "texts", SOS_LLM_TEXT.replace("9,92 unequal", f"{line} unequal")))
