@@ -130,13 +130,13 @@ def got() -> list[dict[str, Any]]:
         return record
 
     return [
-        step("generate", [left], None),
+        step("generate", [dict(left, evaluation_metrics={"f1": 1.0})], None),
         step("score", [left], [0.5]),
         step("keep_best_n", [left], [0.5]),
         step("generate", [right], None),
         step("score", [right], [0.25]),
         step("keep_best_n", [right], [0.25]),
-        step("generate", [dict(merged[0], evaluation_metrics={"f1": 1.0}), merged[1]], None),
+        step("generate", merged, None),
         step("score", merged, [0.75, 1.0]),
         step("keep_best_n", [merged[1]], [1.0]),
         step("ground_truth_evaluator", [merged[1]], [1.0])

@@ -259,9 +259,12 @@ def test_choices_among_thoughts_without_scores_are_not_checked(
 
 
 def test_what_scoring_leaves_in_a_state_does_not_hide_it(tmp_path: Path) -> None:
-    """The merged thought has `evaluation_metrics` where it was made, and not where it was scored."""
-    assert "evaluation_metrics" in got()[6]["thoughts"][0]
-    assert one(write_json(tmp_path / "result", got())).nodes == 5
+    """`evaluation_metrics` is in the first thought where it was made, and in nothing that comes of it."""
+    document = got()
+    assert "evaluation_metrics" in document[0]["thoughts"][0]
+    assert "evaluation_metrics" not in document[1]["thoughts"][0] | document[6]["thoughts"][0]
+    trace = one(write_json(tmp_path / "result", document))
+    assert [node.parents for node in of(trace, Node)] == [(), (0,), (0,), (1, 2), (2, 1)]
 
 
 def test_equal_thoughts_are_told_apart_by_their_order(tmp_path: Path) -> None:

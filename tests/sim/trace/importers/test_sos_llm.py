@@ -186,6 +186,17 @@ def test_id_given_twice(tmp_path: Path) -> None:
     other = text.replace(state, "Current State: 92:[3, 3], Operations: []")
     trace = one(_write(tmp_path / "other", other))
     assert of(trace, Node)[4].parents == (1,)
+    more = "Generated Node #0,0,5: 92:[6] Operation: 3+3=6\n"
+    assert of(one(_write(tmp_path / "stands", other + more)), Node)[5].parents == (1,)
+    assert of(one(_write(tmp_path / "last", text + more)), Node)[5].parents == (3,)
+
+
+def test_results_of_one_state_are_no_moves(tmp_path: Path) -> None:
+    """A second result of the state where the text stands needs no way back from the first."""
+    more = "Exploring Operation: 5*11=55, Resulting Numbers: [55]\n55,92 unequal: No Solution\n"
+    trace = one(_write(tmp_path / "texts", SOS_LLM_TEXT + more))
+    assert [node.parents for node in of(trace, Node)][4:] == [(3,), (3,)]
+    assert len(of(trace, Backtrack)) == 1
 
 
 def test_move_to_an_id_that_was_never_given(tmp_path: Path) -> None:
