@@ -35,6 +35,8 @@ def _print(summary: ImportSummary) -> None:
         typer.echo(f"  climbs by  {_counts(summary.climbs_by_source)}")
     for reason, count in sorted(summary.unchecked.items()):
         typer.echo(f"  unchecked  {count}: {printable(reason)}")
+    for remark, count in sorted(summary.remarks.items()):
+        typer.echo(f"  remark     {count}: {printable(remark)}")
     for what in summary.lacks:
         typer.echo(f"  not in it  {what}")
 

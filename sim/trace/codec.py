@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 
 from .errors import FieldError, shorten
 from .events import EVENT_TYPES, Event
+from .text_file import check_encoding
 
 __all__ = ["decode", "decode_line", "encode", "encode_line"]
 
@@ -174,12 +175,9 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(object_pairs_hook=_without_repeats)
 
 
-def decode_line(line: bytes) -> Event:
+def decode_line(line: str) -> Event:
     """The event on one line of a file. Raises FieldError."""
-    try:
-        text = line.decode("utf-8").strip()
-    except UnicodeDecodeError as error:
-        raise FieldError("encoding", "UTF-8", f"byte 0x{line[error.start]:02x}") from None
+    text = check_encoding(line).strip()
     try:
         record = _DECODER.decode(text)
     except FieldError:

@@ -93,5 +93,6 @@ def describe(summary: ImportSummary) -> dict[str, object]:
         "checked": dict(summary.checked),
         "climbs_by_source": dict(summary.climbs_by_source),
         "unchecked": dict(summary.unchecked),
+        "remarks": dict(summary.remarks),
         "lacks": list(summary.lacks),
     }

@@ -68,6 +68,8 @@ class Begin:
     source: str = ""
     """Format that an importer read, or the search program that recorded it."""
     meta: dict[str, object] = field(default_factory=dict)
+    """What else the source says. Two keys have a meaning: `order` names the order that the events follow if
+    `order_known` is false; `remarks` counts, by what it is, what an importer found amiss."""
 
 
 @dataclass(frozen=True, kw_only=True)

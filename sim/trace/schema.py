@@ -15,6 +15,7 @@ from .errors import FieldError, TraceError
 from .events import Begin, End, Event, Node
 from .limits import bounded_lines
 from .output import output_target, temporary_name
+from .text_file import open_text
 from .validator import Validator
 
 __all__ = ["Trace", "TraceError", "TraceWriter", "read_traces", "write_traces"]
@@ -53,13 +54,14 @@ class Trace:
 def read_traces(path: str | os.PathLike[str]) -> Iterator[Trace]:
     """The traces of a file, each checked as it is read; one is in memory at a time.
 
-    Raises TraceError naming the line and the field of the first fault, OSError if it cannot be read.
+    The file may be gzip, and of any encoding that `open_text` knows. Raises TraceError naming the line and
+    the field of the first fault, OSError if it cannot be read.
     """
     validator = Validator()
     begin: Begin | None = None
     events: list[Event] = []
     number = 0
-    with open(path, "rb") as file:
+    with open_text(path) as file:
         try:
             for _, line in bounded_lines(file, path):
                 number += 1

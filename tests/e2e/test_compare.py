@@ -22,6 +22,7 @@ from hdl.layouts import RowClass
 from sim.compiled import CompiledModel
 from sim.model.bounds import isolated_bound
 from tests.compare_schema import require_schema
+from tests.sim.trace.importers.synthetic import KINDS, several
 from tests.sim.trace.samples import shared
 
 CONFIG = design_for("hbm2_2000")
@@ -37,6 +38,15 @@ PUBLIC = (
     "tot_game24/game24_bfs_b5.json",
     "sos/sos_search_paths.jsonl",
     "toolbench_dfsdt",
+)
+#: One file of each kind of tree and search that is not among them.
+MORE_PUBLIC = (
+    "tot_text/text_vote5.json",
+    "sos_llm/qwen25_sft_countdown.jsonl",
+    "got/eif_judge__r1-7b_got_2025-12-18_12-44-38_got_5.json",
+    "got/eif_selection__qwen3-30b_tot_2025-12-03_16-35-29_tot_1.json",
+    "mcts_llm/gpu_final.json",
+    "omegaprm_tree/math_aps_tree.jsonl",
 )
 
 
@@ -173,3 +183,22 @@ def test_a_public_file_is_right_near_and_far(
     expected = {"tot_crosswords/infoss_dfs_prune.json": 703, "toolbench_dfsdt": 42}
     if name in expected:
         assert sum(entry["verdicts_checked"] for entry in document["traces"]) == expected[name]
+
+
+def test_a_file_of_every_kind_is_right_near_and_far(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    files = [several(tmp_path / kind, kind, 2) for kind in KINDS]
+    out = tmp_path / "out.json"
+    assert _clew(monkeypatch, "compare", *files, "--json", out) == 0
+    document = json.loads(out.read_text())
+    _require_consistent(document)
+    asked = {Path(entry["file"]).name for entry in document["traces"] if entry["walks"]}
+    # A root alone asks nothing, nor does a path that only goes down.
+    assert asked == set(KINDS) - {"clew", "sos", "toolbench_dfsdt"}
+
+
+def test_more_public_files_are_right_near_and_far(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    assert _clew(monkeypatch, "compare", *map(shared, MORE_PUBLIC), "--json", out) == 0
+    document = json.loads(out.read_text())
+    _require_consistent(document)
+    assert sum(entry["verdicts_checked"] for entry in document["traces"]) > 500

@@ -147,9 +147,10 @@ def test_info_in_words_and_json(tmp_path: Path) -> None:
         "by_event": Counter(event.name for event in short_trace()),
         "max_depth": 2,
         "statuses": {"exhausted": 1},
-        "checked": {"climb": 2, "ancestor": 1, "select": 1},
+        "checked": {"climb": 2, "ancestor": 1, "select": 1, "backup": 1},
         "climbs_by_source": {"declared": 2},
         "unchecked": {},
+        "remarks": {},
         "lacks": [],
     }
     assert (crosswords["problems"], crosswords["nodes"]) == (2, 5)

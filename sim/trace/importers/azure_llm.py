@@ -16,6 +16,7 @@ from pathlib import Path
 from ..errors import FieldError, shorten
 from ..events import Event, Kv
 from ..limits import bounded_lines
+from ..text_file import check_encoding, open_text
 from .registry import Importer
 from .serving import request
 from .source import located
@@ -64,13 +65,14 @@ def _event(row: list[str]) -> Kv:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    with open(path, "rb") as file:
+    with open_text(path) as file:
         for number, line in bounded_lines(file, path):
             with located(path, number):
+                text = check_encoding(line).rstrip("\n")
                 try:
-                    (row,) = csv.reader([line.decode("utf-8-sig").rstrip("\r\n")])
+                    (row,) = csv.reader([text])
                 except (ValueError, csv.Error) as error:
-                    raise FieldError("row", "one line of CSV in UTF-8", str(error)) from None
+                    raise FieldError("row", "one line of CSV", str(error)) from None
             yield number, row
 
 

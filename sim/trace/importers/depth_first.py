@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterable, Sequence
 
-from ..events import Backtrack, Event, Expand, Node, Prune, Restore, Save, UntriedSource
+from ..events import Backtrack, Event, Expand, Jump, Node, Prune, Restore, Save, UntriedSource
+from ..oracle import Oracle
 
-__all__ = ["DepthFirstEvents"]
+__all__ = ["DepthFirstEvents", "climbs_only_where_nearest", "climbs_unchecked"]
 
 
 class DepthFirstEvents:
@@ -36,6 +38,8 @@ class DepthFirstEvents:
         state_bytes: int,
         ext_id: str | None = None,
         text: str | None = None,
+        tokens: int | None = None,
+        further_parents: Iterable[int] = (),
     ) -> int:
         """A node is made and the search stands on it; returns its id."""
         identifier = len(self._parents)
@@ -51,10 +55,11 @@ class DepthFirstEvents:
         self.events.append(
             Node(
                 id=identifier,
-                parents=() if parent is None else (parent,),
+                parents=() if parent is None else (parent, *further_parents),
                 depth=depth,
                 kind=kind,
                 state_bytes=state_bytes,
+                tokens=tokens,
                 ext_id=ext_id,
                 text=text,
             )
@@ -76,6 +81,15 @@ class DepthFirstEvents:
         self.events.append(Restore(id=to, bytes=self._bytes[to]))
         self.focus = to
 
+    def go(self, to: int) -> None:
+        """The search goes on at `to` and reads its state: back if it is above, else a jump."""
+        if self.is_ancestor(to, self.focus):
+            self.back(to)
+        elif to != self.focus:
+            self.events.append(Jump(from_=self.focus, to=to))
+            self.events.append(Restore(id=to, bytes=self._bytes[to]))
+            self.focus = to
+
     def is_ancestor(self, candidate: int, node: int) -> bool:
         """True if `candidate` is a proper ancestor of `node`."""
         parent = self._parents[node]
@@ -85,3 +99,27 @@ class DepthFirstEvents:
 
     def _expand(self, node: int) -> None:
         self.events.append(Expand(id=node, untried=self._untried[node], untried_source=self._source))
+
+
+def climbs_unchecked(events: Iterable[Event], reason: str) -> list[Event]:
+    """The events with no backtrack checked, for `reason`."""
+    return [
+        dataclasses.replace(event, check="none", reason=reason) if isinstance(event, Backtrack) else event
+        for event in events
+    ]
+
+
+def climbs_only_where_nearest(events: Iterable[Event], reason: str) -> list[Event]:
+    """The events with a backtrack checked only if it goes where a depth-first search would.
+
+    That is the nearest ancestor that is alive and has something left to try, by the counts of the events.
+    The others are not, for `reason`.
+    """
+    oracle = Oracle()
+    checked: list[Event] = []
+    for event in events:
+        if isinstance(event, Backtrack) and not oracle.agrees(event):
+            event = dataclasses.replace(event, check="none", reason=reason)
+        oracle.feed(event)
+        checked.append(event)
+    return checked

@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import FieldError, TraceError, shorten
-from ..events import Backtrack, Begin, End, Event, Jump, Node, Select
+from ..events import Backtrack, Backup, Begin, End, Event, Jump, Node, Select
 from ..schema import Trace
+from ..text_file import open_text
 from ..validator import Validator
 
 __all__ = ["ImportSummary", "ImportedTraces", "Importer", "detect", "import_file", "importers", "register"]
 
 #: How much of a file an importer sees to say whether it is of its kind.
-HEAD_BYTES = 1 << 16
+HEAD_CHARACTERS = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +57,10 @@ class ImportSummary:
     """Events by name."""
     statuses: Counter[str] = field(default_factory=Counter)
     """Problems by how they ended."""
+    remarks: Counter[str] = field(default_factory=Counter)
+    """What was amiss, and how often: the `remarks` of the problems, and orders that are lost."""
+    _roots: set[int] = field(default_factory=set)
+    """Of the problem that is counted: only a backup that ends at one is a walk with an answer."""
 
     def count(self, event: Event) -> None:
         """Take one more event into account."""
@@ -63,11 +68,18 @@ class ImportSummary:
         self.by_event[event.name] += 1
         if isinstance(event, Begin):
             self.problems += 1
+            self._remark(event)
+            self._roots.clear()
         elif isinstance(event, Node):
             self.nodes += 1
+            if not event.parents:
+                self._roots.add(event.id)
             self.max_depth = max(self.max_depth, event.depth)
         elif isinstance(event, End):
             self.statuses[event.status] += 1
+        elif isinstance(event, Backup):
+            if event.path[-1] in self._roots:
+                self.checked["backup"] += 1
         elif isinstance(event, Backtrack | Jump | Select):
             if event.check == "none":
                 self.unchecked[event.reason or ""] += 1
@@ -75,6 +87,13 @@ class ImportSummary:
                 self.checked[event.check] += 1
                 if isinstance(event, Backtrack):
                     self.climbs_by_source[event.untried_source or "unknown"] += 1
+
+    def _remark(self, begin: Begin) -> None:
+        if not begin.order_known:
+            self.remarks[f"order of visits lost; the events follow: {begin.meta.get('order')}"] += 1
+        remarks = begin.meta.get("remarks")
+        if isinstance(remarks, dict):
+            self.remarks.update({str(what): int(count) for what, count in remarks.items()})
 
 
 class ImportedTraces(Iterator[Trace]):
@@ -141,8 +160,8 @@ def detect(path: str | os.PathLike[str]) -> Importer:
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         # It is read more than once.
         raise TraceError(path, None, "content", "a regular file", "a pipe or a device")
-    with _named(path), open(path, "rb") as file:
-        head = file.read(HEAD_BYTES).decode("utf-8", "replace")
+    with _named(path), open_text(path) as file:
+        head = file.read(HEAD_CHARACTERS)
     if not head.strip():
         raise TraceError(path, None, "content", "a trace", "an empty file")
     for importer in _importers.values():

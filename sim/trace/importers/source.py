@@ -6,12 +6,13 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
 from ..errors import FieldError, TraceError, shorten
 from ..limits import RECORD_BYTES_MAX, RECORD_LIMIT, bounded_content, bounded_lines
+from ..text_file import check_encoding, open_text
 
 __all__ = [
     "array_records",
@@ -23,6 +24,8 @@ __all__ = [
     "number",
     "records",
     "single_record",
+    "text_bytes",
+    "value_records",
 ]
 
 _CHUNK = 1 << 16
@@ -87,6 +90,11 @@ def _cut_off(error: json.JSONDecodeError, text: str) -> bool:
     return error.pos >= len(text) - _PIECE or error.msg.startswith("Unterminated")
 
 
+def text_bytes(text: str) -> int:
+    """The length of a text in bytes of UTF-8, lone surrogates included."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
 def _parse_error(error: Exception, text: str) -> FieldError:
     if isinstance(error, json.JSONDecodeError):
         near = text[max(0, error.pos - 20) : error.pos + 20].strip()
@@ -94,13 +102,11 @@ def _parse_error(error: Exception, text: str) -> FieldError:
         if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
             return FieldError("JSON", "a complete value", f"the end of the file after {shorten(near)}")
         return FieldError("JSON", "a value", f"{error.msg} near {shorten(near)}")
-    if isinstance(error, UnicodeDecodeError):
-        return FieldError("encoding", "UTF-8", f"byte 0x{error.object[error.start]:02x}")
     return FieldError("JSON", "a value", f"{type(error).__name__}: {error}")
 
 
-class _ArrayReader:
-    """Decodes the elements (objects or lists) of one JSON array from a text file, a chunk at a time."""
+class _ValueReader:
+    """Decodes JSON values (objects or lists), one after another, from a text file, a chunk at a time."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -110,7 +116,7 @@ class _ArrayReader:
         self._chunk = _CHUNK
 
     def _refill(self) -> bool:
-        more = self._file.read(self._chunk)
+        more = check_encoding(self._file.read(self._chunk))
         self._text = self._text[self._position :] + more
         self._position = 0
         return bool(more)
@@ -131,7 +137,7 @@ class _ArrayReader:
         self._position += 1
 
     def value(self) -> Any:
-        """Decode one element. Raises FieldError."""
+        """Decode one value. Raises FieldError."""
         self._chunk = _CHUNK
         self.peek()
         while True:
@@ -139,11 +145,13 @@ class _ArrayReader:
                 value, end = self._decoder.raw_decode(self._text, self._position)
             except (ValueError, RecursionError) as error:
                 text = self._text  # what the error's position counts in
+                if isinstance(error, FieldError):
+                    raise
                 if isinstance(error, json.JSONDecodeError) and not _cut_off(error, text):
                     raise _parse_error(error, text) from None
                 if len(text) - self._position > RECORD_BYTES_MAX:
                     raise FieldError("JSON", RECORD_LIMIT, "more") from None
-                if isinstance(error, UnicodeDecodeError | RecursionError) or not self._refill():
+                if isinstance(error, RecursionError) or not self._refill():
                     raise _parse_error(error, text) from None
                 # Doubling keeps the work linear when an element is much larger than a chunk.
                 self._chunk *= 2
@@ -152,52 +160,74 @@ class _ArrayReader:
             return value
 
 
-def array_records(path: Path) -> Iterator[tuple[int, Any]]:
-    """The elements of a file that is one JSON array, with their index; one in memory at a time."""
+def _elements(reader: _ValueReader) -> Iterator[Any]:
+    """The elements of the array that the reader stands at, which must be all that is left of the file."""
+    reader.skip()
+    following = reader.peek()
+    while following != "]":
+        yield reader.value()
+        following = reader.peek()
+        if following == "]":
+            break
+        if following != ",":
+            found = shorten(following) if following else "the end of the file: it is cut off"
+            raise FieldError("JSON", "`,` or `]` after a record", found)
+        reader.skip()
+    reader.skip()
+    if following := reader.peek():
+        raise FieldError("JSON", "the end of the file after the list", shorten(following))
+
+
+def _values(reader: _ValueReader) -> Iterator[Any]:
+    """The values that stand one after another with nothing but white space between them."""
+    while reader.peek():
+        yield reader.value()
+
+
+def _numbered(path: Path, records: Callable[[_ValueReader], Iterator[Any]]) -> Iterator[tuple[int, Any]]:
+    """The records of a file with their index; a fault is at the record that it is met in or before."""
     index = 0
-    with open(path, encoding="utf-8") as file:
-        reader = _ArrayReader(file)
+    with open_text(path) as file:
         try:
-            if reader.peek() != "[":
-                raise FieldError("JSON", "a list", shorten(reader.peek()))
-            reader.skip()
-            following = reader.peek()
-            while following != "]":
-                yield index, reader.value()
+            for record in records(_ValueReader(file)):
+                yield index, record
                 index += 1
-                following = reader.peek()
-                if following == "]":
-                    break
-                if following != ",":
-                    found = shorten(following) if following else "the end of the file: it is cut off"
-                    raise FieldError("JSON", "`,` or `]` after a record", found)
-                reader.skip()
-            reader.skip()
-            if following := reader.peek():
-                raise FieldError("JSON", "the end of the file after the list", shorten(following))
         except FieldError as error:
             raise TraceError.at(path, f"record {index}", error) from None
-        except UnicodeDecodeError as error:
-            raise TraceError.at(path, f"record {index}", _parse_error(error, "")) from None
+
+
+def array_records(path: Path) -> Iterator[tuple[int, Any]]:
+    """The elements of a file that is one JSON array, with their index; one in memory at a time."""
+
+    def records(reader: _ValueReader) -> Iterator[Any]:
+        if reader.peek() != "[":
+            raise FieldError("JSON", "a list", shorten(reader.peek()))
+        yield from _elements(reader)
+
+    return _numbered(path, records)
+
+
+def value_records(path: Path) -> Iterator[tuple[int, Any]]:
+    """The elements of a file that is one JSON array, or its JSON values if they stand one after another.
+
+    With their index; one in memory at a time. So a file of one object has one record, JSON lines have many.
+    """
+    return _numbered(path, lambda reader: _elements(reader) if reader.peek() == "[" else _values(reader))
 
 
 def line_records(path: Path) -> Iterator[tuple[int, Any]]:
     """The JSON values of a file with one a line, with the line's number from 1."""
-    with open(path, "rb") as file:
+    with open_text(path) as file:
         for number_of_line, line in bounded_lines(file, path):
             with located(path, number_of_line):
-                try:
-                    text = line.decode("utf-8")
-                    value = json.loads(text)
-                except (ValueError, RecursionError) as error:
-                    raise _parse_error(error, line.decode("utf-8", "replace")) from None
+                value = _loads(line)
             yield number_of_line, value
 
 
 def records(path: Path) -> Iterator[tuple[int | str, Any]]:
     """The records of a file that is either one JSON array or has one JSON value a line, with their places."""
-    with open(path, "rb") as file:
-        array = file.read(_CHUNK).lstrip().startswith(b"[")
+    with open_text(path) as file:
+        array = file.read(_CHUNK).lstrip().startswith("[")
     if array:
         for index, value in array_records(path):
             yield f"record {index}", value
@@ -207,10 +237,14 @@ def records(path: Path) -> Iterator[tuple[int | str, Any]]:
 
 def single_record(path: Path) -> Any:
     """The value of a file that is one JSON value."""
-    with located(path, "record 0"):
-        with open(path, "rb") as file:
-            content = bounded_content(file)
-        try:
-            return json.loads(content.decode("utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise _parse_error(error, content.decode("utf-8", "replace")) from None
+    with located(path, "record 0"), open_text(path) as file:
+        return _loads(bounded_content(file))
+
+
+def _loads(text: str) -> Any:
+    try:
+        return json.loads(check_encoding(text))
+    except FieldError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise _parse_error(error, text) from None

@@ -7,7 +7,6 @@ the backtracks are not checked). A node marked `pruned` is dead from when the se
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Iterator
@@ -16,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FieldError, shorten
-from ..events import SCHEMA_VERSION, Backtrack, Begin, End, Event, Status
-from .depth_first import DepthFirstEvents
+from ..events import SCHEMA_VERSION, Begin, End, Event, Status
+from .depth_first import DepthFirstEvents, climbs_unchecked
 from .registry import Importer
-from .source import field, located, single_record
+from .source import field, located, single_record, text_bytes
 
 __all__ = ["IMPORTER"]
 
@@ -60,7 +59,7 @@ def _visit(node: Any, name: str, parent: int | None, depth: int) -> _Visit:
     return _Visit(
         parent=parent,
         kind="root" if parent is None else _KINDS[node_type],
-        state_bytes=len(text.encode("utf-8", "surrogatepass")),
+        state_bytes=text_bytes(text),
         pruned=field(node, "pruned", bool, name) if "pruned" in node else False,
         expand_num=field(node, "expand_num", int, name) if "expand_num" in node else 0,
         children=len(field(node, "children", list, name)),
@@ -126,10 +125,7 @@ def _events(record: Any) -> list[Event]:
     events = _search(visits)
     if not known:
         reason = "the tree's expand_num is not in preorder: the order of visits is lost"
-        events = [
-            dataclasses.replace(event, check="none", reason=reason) if isinstance(event, Backtrack) else event
-            for event in events
-        ]
+        events = climbs_unchecked(events, reason)
     begin = Begin(
         version=SCHEMA_VERSION,
         trace="toolbench_dfsdt/0",
