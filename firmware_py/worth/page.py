@@ -119,7 +119,8 @@ def _restores(found: Assessment) -> Table:
     table = Table(
         title=(
             f"KV that {count:,} backtracks and jumps restore, "
-            f"{found.inputs.model.token_bytes:,} bytes a token\nkept: the last path is still in memory; evicted: nothing is"
+            f"{found.inputs.model.token_bytes:,} bytes a token\n"
+            "kept: the last path is still in memory; evicted: nothing is"
         ),
         title_justify="left",
     )
