@@ -181,7 +181,7 @@ def _effects(result: Crossover) -> Table:
     """Every variant's local effect beside its effect end to end."""
     table = Table(
         title=(
-            "how many times as long it takes: local is the mean loop, end to end the mean walk and the replay\n"
+            "how many times as long: local is the mean loop, end to end are the mean walk and the replay\n"
             "near: of this place over near; help: of the bare far place over this one"
         ),
         title_justify="left",

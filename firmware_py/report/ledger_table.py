@@ -9,7 +9,7 @@ from ..energy import NOT_COUNTED, Range, energies
 from ..ledger import PARTS
 from .numbers import number, times
 
-__all__ = ["effect_table", "layer_table", "ledger_tables", "parts_table", "spending_table"]
+__all__ = ["bank_table", "effect_table", "layer_table", "ledger_tables", "parts_table", "spending_table"]
 
 
 def ledger_tables(comparison: Comparison) -> list[Table]:
@@ -19,6 +19,7 @@ def ledger_tables(comparison: Comparison) -> list[Table]:
         parts_table(comparison),
         effect_table(comparison),
         spending_table(comparison),
+        bank_table(comparison),
     ]
 
 
@@ -127,6 +128,31 @@ def spending_table(comparison: Comparison) -> Table:
     unknown = "" if link else f"\nno energy is published here of the path {comparison.far_path.path.name}"
     table.caption = f"energy inputs, an activate or a bit:\n{inputs}{unknown}\nnot counted: {NOT_COUNTED}"
     table.caption_justify = "left"
+    return table
+
+
+def bank_table(comparison: Comparison) -> Table:
+    """What the banks of each channel did, whoever asked: sums by pseudo channel, and the busiest bank."""
+    counts = ("reads", "writes", "hits", "closed", "conflicts", "refreshes")
+    table = _table(
+        "banks: accesses of all requesters, and refreshes, by channel.pseudo channel",
+        ("", "place"),
+        (*counts, "busiest bank"),
+    )
+    channels, pseudo_channels, _ = comparison.near.banks.reads.shape
+    for channel in range(channels):
+        for unit in range(pseudo_channels):
+            for name, figures in (("near", comparison.near), ("far", comparison.far)):
+                banks = figures.banks
+                used = (banks.reads + banks.writes)[channel, unit]
+                busiest = f"{used.argmax()}: {100 * used.max() / used.sum():.1f} %" if used.any() else "-"
+                table.add_row(
+                    f"{channel}.{unit}" if name == "near" else "",
+                    name,
+                    *(f"{getattr(banks, count)[channel, unit].sum():,}" for count in counts),
+                    busiest,
+                )
+        table.add_section()
     return table
 
 

@@ -50,7 +50,7 @@ def test_kv_bytes_of_a_token_follow_from_the_shape_of_the_model(name, size):
 
 
 def test_an_unknown_model_lists_the_known():
-    with pytest.raises(InputError, match="unknown model 'gpt': expected one of llama-3-8b, .*deepseek-v3"):
+    with pytest.raises(InputError, match=r"unknown model 'gpt': expected one of llama-3-8b, .*deepseek-v3"):
         model_named("gpt")
 
 
