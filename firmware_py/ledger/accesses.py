@@ -18,6 +18,7 @@ __all__ = [
     "access_addresses",
     "access_commands",
     "bank_number",
+    "bank_place",
     "last_before",
     "refreshes_before",
     "row_shares",
@@ -104,6 +105,17 @@ def access_addresses(accesses: Log, commands: Log, address_map: AddressMap) -> N
 def bank_number(commands: Log) -> NDArray[np.int64]:
     """A number for the bank of each command within its channel: the pseudo channel from bit 8 on."""
     return commands["pseudo_channel"].astype(np.int64) << 8 | commands["bank"]
+
+
+def bank_place(commands: Log) -> Place:
+    """The bank of each command as a place whose row and column mean nothing."""
+    nothing = np.zeros(len(commands), dtype=np.int64)
+    return Place(
+        pseudo_channel=commands["pseudo_channel"].astype(np.int64),
+        bank=commands["bank"].astype(np.int64),
+        row=nothing,
+        column=nothing,
+    )
 
 
 def last_before(

@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdl.layouts import ColumnOp, RowClass, RowOp, Source
-from hdl.memory.address import Place
 from hdl.memory.timing import TimingPreset
 from sim.model.command_checker import COLUMN_BUS, ROW_BUS
 
-from .accesses import access_commands, bank_number, last_before, refreshes_before
+from .accesses import access_commands, bank_number, bank_place, last_before, refreshes_before
 from .loops import Log, context_numbers
 from .place_ledger import Ledger
 
@@ -127,7 +126,10 @@ def service(
 
 
 def _first_commands(reads: Log, columns: Log, activates: Log, commands: Log) -> Cycles:
-    """The cycle of the first command of each read."""
+    """The cycle of the first command of each read.
+
+    A PRE before a refresh of the bank is none of the read's: it was the refresh that needed it.
+    """
     row_class = reads["row_class"]
     opened = activates["cycle"].astype(np.int64)
     closing = commands[(commands["bus"] == ROW_BUS) & (commands["op"] == RowOp.PRECHARGE.value)]
@@ -139,7 +141,10 @@ def _first_commands(reads: Log, columns: Log, activates: Log, commands: Log) -> 
             f"access log: the read in cycle {reads['cycle'][lost]} found another row: expected a PRE"
         )
     first = np.where(row_class == RowClass.HIT.value, reads["cycle"].astype(np.int64), opened)
-    first[conflict] = closing["cycle"].astype(np.int64)[closed[conflict]]
+    before = closing["cycle"].astype(np.int64)[closed[conflict]]
+    place = bank_place(columns[conflict])
+    since = refreshes_before(place, opened[conflict], commands) > refreshes_before(place, before, commands)
+    first[conflict] = np.where(since, opened[conflict], before)
     return first
 
 
@@ -178,12 +183,7 @@ def _opened_by_refresh(accesses: Log, batch: Cycles, commands: Sequence[Log]) ->
         order = np.lexsort((accesses["cycle"][here], bank, batch[here]))
         bank, row = bank[order], activates["row_or_column"][order]
         refreshed = refreshes_before(
-            Place(
-                pseudo_channel=columns["pseudo_channel"][order].astype(np.int64),
-                bank=columns["bank"][order].astype(np.int64),
-                row=row,
-                column=row,
-            ),
+            bank_place(columns[order]),
             accesses["cycle"][here][order].astype(np.int64),
             log,
         )

@@ -179,6 +179,19 @@ def test_refresh_holds_a_read_to_the_end_of_trfc_and_its_row_is_opened_again(all
     assert served.refresh.tolist() == [0, over - 90 + 15]
 
 
+def test_a_precharge_for_a_refresh_is_no_command_of_the_read_behind_it():
+    over = 115 + TIMING["tRFCpb"]
+    run = Run()
+    run.row(100, RowOp.PRECHARGE)
+    run.row(115, RowOp.REFRESH_BANK)
+    run.row(over + 2, RowOp.ACTIVATE, row=3)
+    # The controller calls it a conflict: it saw a PRE.
+    run.read(asked=over, accepted=over, column=over + 17, row=3, row_class=CONFLICT, answered=over + 33)
+    run.end(over + 34)
+    _, served = run.served()
+    assert served.first_command.tolist() == [over + 2] and served.held.tolist() == [0]
+
+
 def test_a_read_that_comes_during_a_refresh_is_held_by_the_rest_of_it():
     over = 115 + TIMING["tRFC"]
     served = refreshed(accepted=over - 7, again=over + 2, column=over + 17)
