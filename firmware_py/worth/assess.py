@@ -171,6 +171,6 @@ def _restore(
         microseconds=statistics(reload * 1e6),
         share=float(reload.sum()) / total if total else 0.0,
         break_even_tokens=path.latency_ns * 1e-9 / saved_per_token if saved_per_token > 0 else None,
-        reload_wins=int(np.count_nonzero((tokens > 0) & (reload < recompute))),
+        reload_wins=int(np.count_nonzero(reload < recompute)),
         saturating_searches=total / busy if busy else None,
     )

@@ -5,12 +5,13 @@ import pytest
 from firmware_py.effect import effect
 from firmware_py.energy import Range, energies, parse_energies, place_energy
 from firmware_py.errors import InputError
+from firmware_py.far_help import parse_help
 from firmware_py.paths import path_presets
 from firmware_py.report.document import document
 from hdl.fabric.message import LAUNCH_BYTES, READ_REQUEST_BYTES, READ_RESPONSE_BYTES, VERDICT_BYTES
 
 from .test_compare import comparison
-from .test_replay import depth_first
+from .test_replay import beam, depth_first
 
 HEADER = "name,kind,paths,low_pj,typical_pj,high_pj,what,source\n"
 ACTIVATE = "a,activate,,10,100,1000,w,s\n"
@@ -70,6 +71,16 @@ def test_walks_are_charged_for_their_own_events_and_the_replay_for_all():
         + 8 * 4 * result.near.link_bytes.total
     )
     assert near.solved_problem.typical == near.replay.typical / 2 and far.solved_problem is None
+
+
+def test_a_list_that_is_read_as_a_stream_is_charged_to_its_walk():
+    result = comparison(beam(), far_help=parse_help("stream"))
+    far = place_energy(result.far, path="v100_hbm2", solved=1, table=TABLE)
+    read, walks = result.far.banks.reads.sum(), result.far.walk.count
+    assert result.far.helped["stream"] and read > result.far.loop.count
+    assert far.walk_parts["array"].typical == pytest.approx(read * 256 * 2 / walks)
+    crossed = read * (READ_REQUEST_BYTES + READ_RESPONSE_BYTES)
+    assert far.walk_parts["link"].typical == pytest.approx(8 * 5 * crossed / walks)
 
 
 def test_a_path_without_a_published_energy_has_none():

@@ -45,17 +45,17 @@ class Run:
     def row(self, cycle, op, bank=0, row=0):
         self.commands.append((cycle, ROW_BUS, op.value, 0, bank, row))
 
-    def read(self, *, asked, accepted, column, row, row_class, answered, bank=0, op=ColumnOp.READ):
+    def read(self, *, asked, accepted, column, row, row_class, answered, bank=0, op=ColumnOp.READ, context=0):
         source = (NEAR, FAR)[self.place]
         address = MAP.encode(Place(0, bank, row, 0))
-        self.hops.append((asked, address, HopEvent.REQUEST.value, 0, self.place, 0))
-        self.ports.append((accepted, source, 0, 0, 0, 0))
+        self.hops.append((asked, address, HopEvent.REQUEST.value, context, self.place, 0))
+        self.ports.append((accepted, source, context, 0, 0, 0))
         self.commands.append((column, COLUMN_BUS, op.value, 0, bank, 0))
-        self.accesses.append((column, source, 0, row_class, 0, 0))
-        self.ports.append((answered, source, 0, 0, 1, 0))
+        self.accesses.append((column, source, context, row_class, 0, 0))
+        self.ports.append((answered, source, context, 0, 1, 0))
 
-    def end(self, cycle):
-        self.hops.append((cycle, 0, HopEvent.VERDICT.value, 0, self.place, 0))
+    def end(self, cycle, context=0):
+        self.hops.append((cycle, 0, HopEvent.VERDICT.value, context, self.place, 0))
 
     def served(self):
         hops, accesses, ports, commands = (
@@ -231,6 +231,36 @@ def test_the_layers_tell_refresh_apart():
     assert [layer.refresh.max for layer in layers] == [15, held + 15, held + 15, held + 15, held + 15]
     assert [layer.cycles.max for layer in layers][2:] == [over + 32 - 90, walk, 1000]
     assert [layer.cycles.count for layer in layers] == [2, 2, 2, 1, 1]
+
+
+def test_a_refresh_holds_a_read_only_from_the_last_command_before_it_and_counts_once_in_the_replay():
+    """Two contexts: one waits for the other's read of its bank first, both for the refresh then."""
+    over = 115 + TIMING["tRFC"]
+    run = Run()
+    run.row(12, RowOp.ACTIVATE, row=3)
+    run.read(asked=10, accepted=10, column=27, row=3, row_class=CLOSED, answered=43)
+    run.row(100, RowOp.PRECHARGE_ALL)
+    run.row(115, RowOp.REFRESH_ALL)
+    run.row(over, RowOp.ACTIVATE, row=4)
+    run.read(asked=20, accepted=20, column=over + 15, row=4, row_class=CLOSED, answered=over + 31, context=1)
+    run.row(over + 2, RowOp.ACTIVATE, bank=1, row=5)
+    run.read(
+        asked=60,
+        accepted=60,
+        column=over + 17,
+        row=5,
+        row_class=CLOSED,
+        answered=over + 33,
+        bank=1,
+        context=2,
+    )
+    for context, cycle in enumerate((44, over + 32, over + 34)):
+        run.end(cycle, context=context)
+    run.hops.sort()
+    ledger, served = run.served()
+    assert served.held.tolist() == [0, over - 27, over - 60]
+    layers = make_layers(ledger, served, walk_cycles=np.arange(3), numbers=np.arange(3), replay_cycles=1000)
+    assert layers[-1].refresh.max == over - 27
 
 
 def test_reads_of_a_far_walker_have_the_link_in_their_loop():
