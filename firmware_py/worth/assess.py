@@ -14,7 +14,7 @@ from ..ledger import Statistics, statistics
 from .segments import Segments
 from .tables import Model, RestorePath
 
-__all__ = ["MATTERS", "Assessment", "Inputs", "Restore", "Share", "assess"]
+__all__ = ["MATTERS", "Assessment", "Inputs", "Restore", "Share", "assess", "percent"]
 
 #: Near memory matters where it saves at least this share of the time: less is lost in the noise of a server.
 MATTERS = 0.01
@@ -47,6 +47,8 @@ class Share:
     """All walks."""
     share: float
     """Of walks and generation together, 0 to 1."""
+    joules: float | None
+    """All walks, typical; None where no energy of the path is published."""
     tokens_per_joule: float | None
     """Of generation and walks; None without a power, or where no energy of the path is published."""
 
@@ -108,8 +110,8 @@ class Assessment:
 
 
 def percent(share: float) -> str:
-    """A share as a percentage with three significant digits."""
-    return f"{100 * share:.3g} %"
+    """A share as a percentage with three significant digits; in parts per million where it is tiny."""
+    return f"{100 * share:.3g} %" if abs(share) >= 1e-5 or not share else f"{1e6 * share:.3g} ppm"
 
 
 def assess(
@@ -139,12 +141,12 @@ def _share(
     energy: PlaceEnergy | None = comparison.energy["near" if place == "near" else "far"]
     seconds = float(figures.run.walk_cycles.sum()) * comparison.clock_ns * 1e-9
     total = seconds + generation
-    joules = None
-    if inputs.watts is not None and energy is not None:
-        joules = inputs.watts * total + energy.walk.typical * figures.walk.count * 1e-12
+    walks = None if energy is None else energy.walk.typical * figures.walk.count * 1e-12
+    joules = None if inputs.watts is None or walks is None else inputs.watts * total + walks
     return Share(
         seconds=seconds,
         share=seconds / total if total else 0.0,
+        joules=walks,
         tokens_per_joule=segments.generated / joules if joules else None,
     )
 

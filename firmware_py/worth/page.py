@@ -64,6 +64,7 @@ def _share(share: Share) -> dict[str, float | None]:
     return {
         "seconds": share.seconds,
         "share": share.share,
+        "joules": share.joules,
         "tokens_per_joule": share.tokens_per_joule,
     }
 
@@ -106,6 +107,10 @@ def _walks(found: Assessment) -> Table:
     both = (found.near, found.far)
     table.add_row("all of them, µs", *(number(share.seconds * 1e6) for share in both))
     table.add_row("share of an inference step", *(percent(share.share) for share in both))
+    table.add_row(
+        "energy of all of them, µJ",
+        *("-" if share.joules is None else number(share.joules * 1e6) for share in both),
+    )
     if inputs.watts is not None:
         table.add_row(
             f"tokens a joule at {inputs.watts:g} W",

@@ -8,7 +8,7 @@ import pytest
 
 from firmware_py.errors import InputError
 from firmware_py.machine import Machine
-from firmware_py.worth.assess import Inputs, assess
+from firmware_py.worth.assess import Inputs, assess, percent
 from firmware_py.worth.segments import Segments, segments
 from firmware_py.worth.tables import (
     RestorePath,
@@ -162,9 +162,18 @@ def test_the_answer_is_no_where_walks_are_lost_in_generation_and_yes_where_they_
     assert yes.saved_share == pytest.approx(saved / (far + 1e-6)) and yes.sentence.startswith("Yes: ")
 
 
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.5, "50 %"), (2.28e-5, "0.00228 %"), (7.57e-7, "0.757 ppm"), (0, "0 %")]
+)
+def test_a_tiny_share_is_in_parts_per_million(share, text):
+    assert percent(share) == text
+
+
 def test_tokens_a_joule_need_a_power():
     result = comparison(depth_first())
-    assert assess(result, _segments([0], [1]), inputs(), []).near.tokens_per_joule is None
+    bare = assess(result, _segments([0], [1]), inputs(), [])
+    assert bare.near.tokens_per_joule is None
+    assert bare.near.joules == pytest.approx(1e-12 * result.energy["near"].walk.typical * 2)
     found = assess(result, _segments([0], [1]), inputs(watts=100.0), [])
     assert found.far.tokens_per_joule < found.near.tokens_per_joule < 1000 / (100 * 30)
 
