@@ -3,7 +3,8 @@
 **What refresh caused** is of two kinds, and both are read off the command bus:
 
 * held: the read was there while its bank was refreshed. Counted from its acceptance, or from the last ACT, RD
-  or WR that its bank had before the refresh if that is later, to the end of tRFC (tRFCpb);
+  or WR that its bank had before the refresh if that is later, to the end of tRFC (tRFCpb), or to the read's
+  first command, for the first slot of an ACT may lie before that;
 * reopened: its row was open, and only a refresh closed it. Counted is the time from ACT to RD.
 
 A later refresh is charged in full where several follow one another. What refresh does to other requests ahead
@@ -166,7 +167,7 @@ def _held(
         before = last_before(bank_number(used), used["cycle"], bank, at[earliest])
         busy = np.where(before >= 0, used["cycle"].astype(np.int64)[before] if len(used) else 0, 0)
         begins = np.maximum(accepted, busy)
-        ends = at[last] + timing[name]
+        ends = np.minimum(first, at[last] + timing[name])
         held_from = np.where(touched, begins, held_from)
         held = np.where(touched, np.maximum(ends - begins, 0), held)
     return held_from, held

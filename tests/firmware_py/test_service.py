@@ -179,6 +179,12 @@ def test_refresh_holds_a_read_to_the_end_of_trfc_and_its_row_is_opened_again(all
     assert served.refresh.tolist() == [0, over - 90 + 15]
 
 
+def test_the_first_slot_of_an_act_ends_the_hold_although_trfc_has_a_cycle_left():
+    over = 115 + TIMING["tRFC"]
+    served = refreshed(accepted=90, again=over - 1, column=over + 14)
+    assert served.held.tolist() == [0, over - 1 - 90] and served.reopened.tolist() == [0, 15]
+
+
 def test_a_precharge_for_a_refresh_is_no_command_of_the_read_behind_it():
     over = 115 + TIMING["tRFCpb"]
     run = Run()
