@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -20,13 +21,16 @@ from sim.trace.schema import Trace
 from .assembler import Image
 from .batches import ring_size
 from .control import Control
+from .effect import Effect, effect
+from .energy import PlaceEnergy, place_energy
 from .errors import InputError
 from .far_help import CacheSetting, FarHelp
 from .image import Layout
 from .loop_parts import loop_parts
 from .machine import Machine, OpenMachine
+from .measure import measure
 from .paths import FarPath
-from .place import AT_THE_MEMORY, Place, PlaceFigures, faults, measure
+from .place import AT_THE_MEMORY, Place, PlaceFigures, faults
 from .placement import Placement, RoundRobin
 from .replay import Plan, Run, make_plan
 from .walks import Check
@@ -124,6 +128,8 @@ class Comparison:
     far_help: FarHelp
     cache: CacheSetting | None
     """The far place's cache; None without one."""
+    solved: int
+    """Searches replayed that ended with the status solved."""
     repeated: int
     """Searches that were replayed again, because there were fewer than asked at a time."""
     files: Sequence[FileVerdicts]
@@ -138,6 +144,20 @@ class Comparison:
     def clock_ns(self) -> float:
         """Length of a cycle."""
         return self.config.memory.timing.clock_ns
+
+    @property
+    def effect(self) -> Effect:
+        """What near memory changes of the far place: of its loop, its walk and its whole replay."""
+        return effect("near", self.near, over="far", base=self.far)
+
+    @property
+    def energy(self) -> dict[Literal["near", "far"], PlaceEnergy | None]:
+        """The energy of each place; None where none of its path is published."""
+        path, port = self.far_path.path.name, self.near_path and self.near_path.path.name
+        return {
+            "near": place_energy(self.near, path=path, port=port, solved=self.solved),
+            "far": place_energy(self.far, path=path, solved=self.solved),
+        }
 
     @property
     def violations(self) -> int:
@@ -239,6 +259,7 @@ def compare(
         near_path=places["near"].port,
         far_help=help_,
         cache=places["far"].cache if help_.cache else None,
+        solved=sum(trace.end.status == "solved" for trace in traces),
         repeated=len(traces) - sum(len(file.traces) for file in files),
         files=_verdicts(plan, files, near_figures.run, away.run),
         near=near_figures,

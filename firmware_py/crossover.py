@@ -18,16 +18,27 @@ from hdl.layouts import RefreshMode
 from .assembler import Image
 from .batches import ring_size
 from .compare import TraceFile, repeated
+from .effect import Effect, ratio
 from .errors import InputError
 from .far_help import FarHelp, parse_help
 from .hits import FileHits, hits_by_file
 from .image import Layout
 from .machine import Machine, OpenMachine
-from .place import AT_THE_MEMORY, Place, PlaceFigures, faults, measure
+from .measure import measure
+from .place import AT_THE_MEMORY, Place, PlaceFigures, faults
 from .plan import Plan, make_plan, require_concurrent
-from .report.document import ratio
 
-__all__ = ["Crossover", "Point", "Variant", "crossover", "parse_concurrent", "speedups", "variants"]
+__all__ = [
+    "Crossover",
+    "Point",
+    "Variant",
+    "crossover",
+    "help_effect",
+    "near_effect",
+    "near_rate",
+    "parse_concurrent",
+    "variants",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +61,9 @@ class Point:
     mean_ns: float | None
     p50_ns: float | None
     p99_ns: float | None
+    loop_mean_ns: float | None
+    replay_ns: float
+    """All batches, the host's writes included."""
     walks_per_second: float | None
     reads_per_walk: float | None
     hit_rate: float | None
@@ -248,6 +262,8 @@ def _point(
         mean_ns=walk.mean,
         p50_ns=walk.p50,
         p99_ns=walk.p99,
+        loop_mean_ns=figures.loop.scaled(clock_ns).mean,
+        replay_ns=figures.replay_cycles * clock_ns,
         walks_per_second=figures.walks_per_second,
         reads_per_walk=figures.reads_per_walk.mean,
         hit_rate=figures.cache.hit_rate if cached and figures.cache else None,
@@ -256,7 +272,26 @@ def _point(
     )
 
 
-def speedups(result: Crossover, point: Point) -> tuple[float | None, float | None]:
-    """How many times as long a walk takes as near, and how many times as many walks near does a second."""
-    near = result.point(point.concurrent, "near")
-    return ratio(point.mean_ns, near.mean_ns), ratio(near.walks_per_second, point.walks_per_second)
+def near_effect(result: Crossover, point: Point) -> Effect:
+    """The effect of near memory over the place of a point, at the same concurrency."""
+    return _effect(result.point(point.concurrent, "near"), point)
+
+
+def help_effect(result: Crossover, point: Point) -> Effect:
+    """The effect of a far place's help over the bare far place, at the same concurrency."""
+    return _effect(point, result.point(point.concurrent, "far"))
+
+
+def near_rate(result: Crossover, point: Point) -> float | None:
+    """How many times as many walks near memory does a second."""
+    return ratio(result.point(point.concurrent, "near").walks_per_second, point.walks_per_second)
+
+
+def _effect(variant: Point, base: Point) -> Effect:
+    return Effect(
+        variant=variant.variant,
+        over=base.variant,
+        loop=ratio(base.loop_mean_ns, variant.loop_mean_ns),
+        walk=ratio(base.mean_ns, variant.mean_ns),
+        replay=ratio(base.replay_ns, variant.replay_ns),
+    )

@@ -18,6 +18,25 @@ _PLACE = {
     "ratio_to_bound": float,
     "row": {"hit": float, "closed": float, "conflict": float},
 }
+_LAYER = {"cycles": _SERIES, "ns": _SERIES, "refresh_cycles": _SERIES, "refresh_ns": _SERIES}
+_LAYERS = dict.fromkeys(("device", "port", "loop", "walk", "replay"), _LAYER)
+_PARTS = dict.fromkeys(
+    ("link", "queue", "arbitration", "controller", "device", "cache", "walker", "help"), float
+)
+_BYTES = {
+    "walk_up": int,
+    "walk_down": int,
+    "bulk_up": int,
+    "bulk_down": int,
+    "total": int,
+    "per_solved_problem": float,
+}
+_RANGE = dict.fromkeys(("low", "typical", "high"), float)
+_ENERGY = {
+    "walk_pj": _RANGE,
+    "walk_parts_pj": {None: _RANGE},
+    "replay_pj": _RANGE,
+}
 _TALLY = {"checked": int, "wrong": int}
 _TRACE = {
     "file": str,
@@ -64,6 +83,42 @@ def _require(value: Any, shape: Any, name: str, *, empty: bool) -> None:
         assert shape is not int or value >= 0, f"{name}: {value!r}"
 
 
+def _require_ledger(document: dict[str, Any], *, walks: int) -> None:
+    """What `details` says of the ledger: its keys, and that its layers are those of the places."""
+    details = document["details"]
+    for place, figures in document["paths"].items():
+        empty = walks == 0 or (place == "far" and bool(details["far_help"]))
+        name = f"document.details.{place}"
+        layers, parts = details["layers"][place], details["time_parts"][place]
+        _require(layers, _LAYERS, f"{name}.layers", empty=empty)
+        for cycles in ("loop_cycles", "walk_cycles"):
+            _require(parts[cycles], _PARTS, f"{name}.time_parts.{cycles}", empty=empty)
+        for layer, mean in (("loop", parts["loop_cycles"]), ("walk", parts["walk_cycles"])):
+            whole = layers[layer]["cycles"]["mean"]
+            assert whole is None or math.isclose(sum(mean.values()), whole, rel_tol=1e-9), name
+        assert layers["loop"]["ns"] == figures["loop_ns"] and layers["walk"]["ns"] == figures["walk_ns"]
+        assert layers["device"]["cycles"]["count"] == layers["port"]["cycles"]["count"]
+        banks, crossed = details["banks"][place], dict(details["link_bytes"][place])
+        reads, writes = (_total(banks[count]) for count in ("reads", "writes"))
+        assert reads + writes == sum(_total(banks[count]) for count in ("hits", "closed", "conflicts"))
+        assert reads >= layers["device"]["cycles"]["count"]
+        for found in (crossed.pop("port"), crossed):
+            if found is not None:
+                solved = found["per_solved_problem"] is None
+                _require(found, _BYTES, f"{name}.link_bytes", empty=solved)
+        energy = details["energy"][place]
+        if energy is not None:
+            solved = energy.pop("solved_problem_pj")
+            _require(energy, _ENERGY, f"{name}.energy", empty=False)
+            assert (solved is None) == (details["solved_problems"] == 0)
+            energy["solved_problem_pj"] = solved
+    assert set(details["effect"]) == {"variant", "over", "loop", "walk", "replay"}
+
+
+def _total(counts: list[list[list[int]]]) -> int:
+    return sum(count for channel in counts for unit in channel for count in unit)
+
+
 def require_schema(document: dict[str, Any]) -> None:
     """Assert that a document read back from JSON is of the schema.
 
@@ -75,6 +130,7 @@ def require_schema(document: dict[str, Any]) -> None:
     _require(document, _DOCUMENT, "document", empty=walks == 0 or helped)
     _require(paths["near"], _PLACE, "document.paths.near", empty=walks == 0)
     assert document["schema"] == "clew.compare/1"
+    _require_ledger(document, walks=walks)
     for entry in traces:
         checked, unchecked = entry["verdicts_checked"], entry["verdicts_unchecked"]
         # An unchecked event may start no walk, a checked one always does.

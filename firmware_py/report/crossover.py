@@ -10,8 +10,10 @@ from rich.text import Text
 
 from sim.trace.errors import printable
 
-from ..crossover import Crossover, Point, Variant, speedups
+from ..crossover import Crossover, Point, Variant, help_effect, near_effect, near_rate
+from ..effect import Effect
 from ..far_help import STACK_LEVEL_CYCLES, STREAM_RESULT_CYCLES, size_text
+from .numbers import times
 
 __all__ = ["SCHEMA", "crossover_document", "print_crossover"]
 
@@ -81,7 +83,7 @@ def _inputs(row: Variant) -> dict[str, Any]:
 
 
 def _point(result: Crossover, point: Point) -> dict[str, Any]:
-    latency, rate = speedups(result, point)
+    near = near_effect(result, point)
     return {
         "concurrent": point.concurrent,
         "variant": point.variant,
@@ -91,13 +93,27 @@ def _point(result: Crossover, point: Point) -> dict[str, Any]:
         "reads_per_walk": point.reads_per_walk,
         "hit_rate": point.hit_rate,
         "answered_by_help": point.helped,
-        "speedup_of_near": {"walk_mean": latency, "walks_per_second": rate},
+        "loop_mean_ns": point.loop_mean_ns,
+        "replay_ns": point.replay_ns,
+        "speedup_of_near": {
+            "loop_mean": near.loop,
+            "walk_mean": near.walk,
+            "replay": near.replay,
+            "walks_per_second": near_rate(result, point),
+        },
+        "speedup_of_help": None if point.near else _changes(help_effect(result, point)),
     }
+
+
+def _changes(effect: Effect) -> dict[str, float | None]:
+    """Local and end to end, over the bare far place."""
+    return {"loop_mean": effect.loop, "walk_mean": effect.walk, "replay": effect.replay}
 
 
 def print_crossover(result: Crossover, target: Console) -> None:
     """The tables, the sentence, and a line for each fault."""
     target.print(_points(result))
+    target.print(_effects(result))
     hits = _hits(result)
     if hits is not None:
         target.print(hits)
@@ -141,21 +157,51 @@ def _points(result: Crossover) -> Table:
     table = Table(title="\n".join(lines), title_justify="left")
     table.add_column("searches", justify="right", no_wrap=True)
     table.add_column("place", no_wrap=True)
-    for name in ("walk, mean ns", "p50", "p99", "million/s", "hits", "near: walk", "rate"):
+    for name in ("walk, mean ns", "p50", "p99", "million/s", "hits", "near: rate"):
         table.add_column(name, justify="right")
     for number in result.concurrent:
         first = f"{number:,} ({_rounded(result.record_bytes[number])})"
         for row in result.variants:
             point = result.point(number, row.name)
-            latency, rate = speedups(result, point)
+            rate = near_rate(result, point)
             table.add_row(
                 first,
                 row.name,
                 *(_number(value) for value in (point.mean_ns, point.p50_ns, point.p99_ns)),
                 "-" if point.walks_per_second is None else f"{point.walks_per_second / 1e6:,.2f}",
                 "" if point.hit_rate is None else f"{100 * point.hit_rate:.1f} %",
-                "" if row.near or latency is None else f"{latency:.2f} x",
-                "" if row.near or rate is None else f"{rate:.2f} x",
+                "" if row.near else times(rate),
+            )
+            first = ""
+        table.add_section()
+    return table
+
+
+def _effects(result: Crossover) -> Table:
+    """Every variant's local effect beside its effect end to end."""
+    table = Table(
+        title=(
+            "how many times as long: local is the mean loop, end to end are the mean walk and the replay\n"
+            "near: of this place over near; help: of the bare far place over this one"
+        ),
+        title_justify="left",
+    )
+    table.add_column("searches", justify="right", no_wrap=True)
+    table.add_column("place", no_wrap=True)
+    for name in ("near: loop", "walk", "replay", "help: loop", "walk", "replay"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for number in result.concurrent:
+        first = f"{number:,}"
+        for row in result.variants:
+            if row.near:
+                continue
+            point = result.point(number, row.name)
+            near, help_ = near_effect(result, point), help_effect(result, point)
+            of_help = (help_.loop, help_.walk, help_.replay) if row.name != help_.over else ()
+            table.add_row(
+                first,
+                row.name,
+                *(times(value) for value in (near.loop, near.walk, near.replay, *of_help)),
             )
             first = ""
         table.add_section()

@@ -9,7 +9,14 @@ import pytest
 from rich.console import Console
 
 from firmware_py.compare import TraceFile
-from firmware_py.crossover import crossover, parse_concurrent, speedups, variants
+from firmware_py.crossover import (
+    crossover,
+    help_effect,
+    near_effect,
+    near_rate,
+    parse_concurrent,
+    variants,
+)
 from firmware_py.design import CONTEXTS_MAX, design_for
 from firmware_py.errors import InputError
 from firmware_py.image import CreationOrder
@@ -77,8 +84,11 @@ def test_a_point_says_what_the_machine_did(found):
     near, far = result.point(1, "near"), result.point(1, "far")
     assert near.p50_ns is not None and near.reads_per_walk == far.reads_per_walk
     assert near.walks_per_second > far.walks_per_second
-    latency, rate = speedups(result, far)
-    assert 1 < latency < HOP_CYCLES[1] / HOP_CYCLES[0] and rate > 1
+    effect, rate = near_effect(result, far), near_rate(result, far)
+    assert effect.loop == HOP_CYCLES[1] / HOP_CYCLES[0]
+    # The local effect is more than the walk's, and that more than the replay's, which writes too.
+    assert 1 < effect.replay < effect.walk < effect.loop and rate > 1
+    assert effect.replay == pytest.approx(far.replay_ns / near.replay_ns)
     assert far.p50_ns is not None and far.p50_ns >= HOP_CYCLES[1] + 2 * CROSSING_CYCLES
     assert (near.hit_rate, far.hit_rate) == (None, None)
     # The fake's cache never hits.
@@ -86,7 +96,21 @@ def test_a_point_says_what_the_machine_did(found):
     by_file = result.point(6, "far cache=v100_l2").by_file
     assert [hits.hits for hits in by_file] == [0, 0] and all(hits.reads > 0 for hits in by_file)
     assert result.point(1, "far stack stream").helped == 2 * 2 + 4
-    assert speedups(result, near) == (1, 1)
+    itself = near_effect(result, near)
+    assert (itself.loop, itself.walk, itself.replay, near_rate(result, near)) == (1, 1, 1, 1)
+
+
+def test_help_has_its_effect_over_the_bare_far_place(found):
+    result, _ = found
+    helped, far = result.point(1, "far stack stream"), result.point(1, "far")
+    effect = help_effect(result, helped)
+    assert (effect.variant, effect.over) == ("far stack stream", "far")
+    # What has no loop left has no local effect.
+    assert effect.walk == pytest.approx(far.mean_ns / helped.mean_ns) and effect.walk > 1
+    shown = {row["variant"]: row for row in crossover_document(result)["points"] if row["concurrent"] == 1}
+    assert shown["near"]["speedup_of_help"] is None
+    assert shown["far"]["speedup_of_help"] == {"loop_mean": 1, "walk_mean": 1, "replay": 1}
+    assert set(shown["far"]["speedup_of_near"]) == {"loop_mean", "walk_mean", "replay", "walks_per_second"}
 
 
 def test_the_sentence_says_where_near_wins_and_where_not(found):
