@@ -65,13 +65,17 @@ def unit_of(name: str) -> str:
 
 
 def arrow_table(
-    rows: Sequence[Mapping[str, Any]], *, metadata: Mapping[str, str] | None = None
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    kinds: Mapping[str, type] | None = None,
+    metadata: Mapping[str, str] | None = None,
 ) -> pyarrow.Table:
     """The rows as an Arrow table, columns in the order in which they are first met; what a row lacks is null.
 
-    A column is boolean, int64, float64 or text, by its values in all rows; one without any value is float64,
-    for it is figures that may be null. A column of numbers says its unit in its field's metadata (`unit`).
-    `metadata` is put on the table. Raises ValueError for a column of both texts and numbers.
+    A column is boolean, int64, float64 or text, by its values in all rows; one without any value is of the
+    type in `kinds`, else float64, for it is figures that may be null. A column of numbers says its unit in
+    its field's metadata (`unit`). `metadata` is put on the table. Raises ValueError for a column of both
+    texts and numbers.
     """
     import pyarrow
 
@@ -83,7 +87,7 @@ def arrow_table(
         values = [row.get(name) for row in rows]
         if name in objects and all(value is None for value in values):
             continue
-        kind = _kind(name, values)
+        kind = _kind(name, values, (kinds or {}).get(name, float))
         numeric = pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind)
         fields.append(pyarrow.field(name, kind, metadata={"unit": unit_of(name)} if numeric else None))
         columns.append(pyarrow.array(values, type=kind))
@@ -91,10 +95,10 @@ def arrow_table(
     return pyarrow.Table.from_arrays(columns, schema=schema)
 
 
-def _kind(name: str, values: Sequence[Any]) -> pyarrow.DataType:
+def _kind(name: str, values: Sequence[Any], usual: type) -> pyarrow.DataType:
     import pyarrow
 
-    found = {type(value) for value in values if value is not None}
+    found = {type(value) for value in values if value is not None} or {usual}
     if found == {bool}:
         return pyarrow.bool_()
     if found == {str}:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..report.whole_file import write_bytes
+from .definition import Value
 from .run import Sweep
 
 if TYPE_CHECKING:
@@ -19,10 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["require_plot", "write_plot"]
 
 _SUFFIXES = (".png", ".svg", ".pdf")
-#: Panels beside one another.
-_COLUMNS = 3
-#: Longest value that is written below an axis.
+#: Longest value that is written below an axis or in the legend.
 _SHOWN_CHARACTERS = 22
+#: Values of the first varying axis that get a colour of their own.
+_COLOURS = 10
 
 
 def require_plot(path: Path) -> None:
@@ -35,72 +37,115 @@ def write_plot(path: Path, sweep: Sweep) -> None:
     """Draw the sweep, whole or not at all: one dot a point that has figures. Raises OSError naming `path`.
 
     The first panel has mean walk latencies, far over near, ns; the others have the speed-up of near in the
-    mean walk over the values of one varying axis, all else varied, with the median of each value.
+    mean walk over the values of one varying axis, all else varied, with the median of each value. Colours
+    tell the values of the first varying axis.
     """
     from matplotlib.figure import Figure
 
-    points = [
-        (measured.point.settings, measured.document)
+    dots = [
+        _Dot(settings=measured.point.settings, **_figures(measured.document))
         for measured in sweep.measured
         if measured.document is not None and measured.document["speedup"]["walk_mean"] is not None
     ]
-    panels = 1 + len(sweep.varying)
-    rows, columns = math.ceil(panels / _COLUMNS), min(panels, _COLUMNS)
-    figure = Figure(figsize=(4.6 * columns, 4.2 * rows), layout="constrained")
-    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
-    _latencies(axes[0], [document for _, document in points])
-    for name, panel in zip(sweep.varying, axes[1:], strict=False):
-        values = list(dict.fromkeys(measured.point.settings[name] for measured in sweep.measured))
-        found = [
-            [document["speedup"]["walk_mean"] for settings, document in points if settings[name] == value]
-            for value in values
-        ]
-        _speedups(panel, name, [_shown(value) for value in values], found)
+    values = {
+        name: list(dict.fromkeys(measured.point.settings[name] for measured in sweep.measured))
+        for name in sweep.varying
+    }
+    groups = _groups(dots, values)
+    panels = 1 + len(values)
+    columns = math.ceil(math.sqrt(panels))
+    figure = Figure(figsize=(5.2 * columns, 4.4 * math.ceil(panels / columns)), layout="constrained")
+    axes = list(figure.subplots(math.ceil(panels / columns), columns, squeeze=False).flat)
+    _latencies(axes[0], groups)
+    for name, panel in zip(values, axes[1:], strict=False):
+        _speedups(panel, name, values[name], groups)
     for panel in axes[panels:]:
         panel.remove()
-    left = len(sweep.measured) - len(points)
+    left = len(sweep.measured) - len(dots)
     missing = f", {left} without figures left out" if left else ""
-    figure.suptitle(
-        f"{len(points)} points{missing}; far latencies are published inputs, the rest is measured"
-    )
+    figure.suptitle(f"{len(dots)} points{missing}; far latencies are published inputs, the rest is measured")
     content = io.BytesIO()
     figure.savefig(content, format=path.suffix.removeprefix("."), dpi=150)
     write_bytes(path, content.getvalue())
 
 
-def _latencies(panel: Axes, documents: list[dict[str, Any]]) -> None:
-    near, far = (
-        [document["paths"][place]["walk_ns"]["mean"] for document in documents] for place in ("near", "far")
-    )
+@dataclass(frozen=True, kw_only=True)
+class _Dot:
+    """A point that has figures."""
+
+    settings: dict[str, Value | None]
+    near: float
+    """Mean walk latency, ns."""
+    far: float
+    speedup: float
+
+
+def _figures(document: dict[str, Any]) -> dict[str, float]:
+    means = {place: document["paths"][place]["walk_ns"]["mean"] for place in ("near", "far")}
+    return {**means, "speedup": document["speedup"]["walk_mean"]}
+
+
+def _groups(dots: list[_Dot], values: dict[str, list[Value | None]]) -> dict[str, list[_Dot]]:
+    """The dots of one colour each, by what the legend calls them."""
+    first = next(iter(values), None)
+    if first is None or len(values[first]) > _COLOURS:
+        return {"": dots}
+    return {
+        f"{first} {_shown(value)}": [dot for dot in dots if dot.settings[first] == value]
+        for value in values[first]
+    }
+
+
+def _latencies(panel: Axes, groups: dict[str, list[_Dot]]) -> None:
     panel.set(xlabel="near: mean walk, ns", ylabel="far: mean walk, ns", xscale="log", yscale="log")
     panel.grid(alpha=0.3, which="both")
-    if not documents:
+    for label, dots in groups.items():
+        near, far = [dot.near for dot in dots], [dot.far for dot in dots]
+        panel.scatter(near, far, s=24, alpha=0.75, zorder=3, label=label or None)
+    everything = [value for dots in groups.values() for dot in dots for value in (dot.near, dot.far)]
+    if not everything:
         return
-    panel.scatter(near, far, s=22, alpha=0.75, zorder=3)
-    ends = np.array([min(near + far) / 1.3, max(near + far) * 1.3])
-    for factor, label in ((1, "equal"), (10, "10 x")):
-        panel.plot(ends, factor * ends, color="grey", linewidth=1, linestyle="--" if factor > 1 else "-")
-        panel.annotate(label, (ends[0], factor * ends[0]), color="grey", fontsize="small")
-    panel.set(xlim=(min(near) / 1.3, max(near) * 1.3), ylim=(min(near + far) / 1.3, max(far) * 1.3))
+    ends = np.array([min(everything) / 1.5, max(everything) * 1.5])
+    for factor, label, style in ((1, "equal", "-"), (10, "10 x", "--")):
+        panel.plot(ends, factor * ends, color="grey", linewidth=1, linestyle=style, label=label)
+    panel.set(xlim=ends, ylim=ends)
+    panel.legend(fontsize="small", loc="lower right")
 
 
-def _speedups(panel: Axes, name: str, values: list[str], found: list[list[float]]) -> None:
-    for place, speedups in enumerate(found):
-        if not speedups:
-            continue
-        # Dots of one value lie beside one another, in the order of the sweep.
-        spread = np.linspace(-0.22, 0.22, len(speedups)) if len(speedups) > 1 else np.zeros(1)
-        panel.scatter(place + spread, speedups, s=16, alpha=0.6, color="tab:blue", zorder=3)
-        median = float(np.median(speedups))
-        panel.plot([place - 0.32, place + 0.32], [median, median], color="black", linewidth=2, zorder=4)
+def _speedups(panel: Axes, name: str, values: list[Value | None], groups: dict[str, list[_Dot]]) -> None:
+    """Dots of one value lie beside one another, in the order of the sweep."""
+    from matplotlib.ticker import LogLocator
+
+    places = {value: place for place, value in enumerate(values)}
+    for dots in groups.values():
+        across: list[float] = []
+        for dot in dots:
+            same = [other for group in groups.values() for other in group if _same(other, dot, name)]
+            share = same.index(dot) / (len(same) - 1) - 0.5 if len(same) > 1 else 0.0
+            across.append(places[dot.settings[name]] + 0.4 * share)
+        panel.scatter(across, [dot.speedup for dot in dots], s=18, alpha=0.75, zorder=3)
+    for value, place in places.items():
+        found = [dot.speedup for dots in groups.values() for dot in dots if dot.settings[name] == value]
+        if found:
+            middle = float(np.median(found))
+            panel.plot([place - 0.32, place + 0.32], [middle, middle], color="black", linewidth=1.5)
     panel.axhline(1, color="grey", linewidth=1)
-    panel.set(xlabel=name, ylabel="speed-up of near, mean walk", yscale="log")
-    panel.set_xticks(range(len(values)), values, rotation=30 if max(map(len, values)) > 8 else 0, ha="right")
-    panel.yaxis.set_major_formatter("{x:g}")
+    shown = [_shown(value) for value in values]
+    panel.set(xlabel=name, ylabel="speed-up of near, mean walk; bar: median", yscale="log")
+    slanted = len("".join(shown)) > 36
+    panel.set_xticks(
+        range(len(shown)), shown, rotation=25 if slanted else 0, ha="right" if slanted else "center"
+    )
+    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.yaxis.set_major_formatter("{x:g} x")
     panel.yaxis.set_minor_formatter("")
     panel.grid(alpha=0.3, axis="y", which="both")
 
 
-def _shown(value: object) -> str:
-    text = "none" if value in ("", None) else str(value)
-    return text if len(text) <= _SHOWN_CHARACTERS else f"…{text[1 - _SHOWN_CHARACTERS :]}"
+def _same(dot: _Dot, other: _Dot, name: str) -> bool:
+    return dot.settings[name] == other.settings[name]
+
+
+def _shown(value: Value | None) -> str:
+    text = "none" if value == "" or value is None else str(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"

@@ -15,6 +15,7 @@ from sim.trace.errors import printable
 
 from ..report.columns import arrow_table, flattened
 from ..report.whole_file import write_bytes
+from .definition import AXES
 from .run import Measured, Sweep
 
 __all__ = ["SCHEMA", "print_sweep", "sweep_document", "sweep_rows", "write_parquet"]
@@ -68,7 +69,7 @@ def write_parquet(path: Path, sweep: Sweep) -> None:
 
     metadata = {"schema": SCHEMA, "code": sweep.code, "definition": sweep.definition.text}
     content = io.BytesIO()
-    pyarrow.parquet.write_table(arrow_table(sweep_rows(sweep), metadata=metadata), content)
+    pyarrow.parquet.write_table(arrow_table(sweep_rows(sweep), kinds=_KINDS, metadata=metadata), content)
     write_bytes(path, content.getvalue())
 
 
@@ -95,6 +96,8 @@ def print_sweep(sweep: Sweep, target: Console) -> None:
         target.print(Text(printable(f"skipped {points}: {reason}")), soft_wrap=True)
 
 
+#: Types of columns that may hold nothing.
+_KINDS: dict[str, type] = {f"point.{name}": kind for name, kind in AXES.items()} | {"point.reason": str}
 _CAPTION = "near, far: mean walk latency; walk, loop: speed-up of near in the mean"
 
 
