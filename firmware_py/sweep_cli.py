@@ -19,6 +19,9 @@ def sweep(
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler whose workers run it, tcp://HOST:8786.")
     ] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="Folder of measured points; else one beside the kept builds.")
+    ] = None,
     json: Annotated[Path | None, typer.Option("--json", help="Write the same figures here, as JSON.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw an overview here: .png, .svg or .pdf.")] = None,
 ) -> None:
@@ -48,7 +51,7 @@ def sweep(
     with Reporter() as reporter:
         swept = run_sweep(
             prepared,
-            store=Store(),
+            store=Store(store),
             open_cluster=lambda: local_cluster(workers) if scheduler is None else remote_cluster(scheduler),
             announce=reporter.announce,
             progress=reporter.advance,

@@ -156,7 +156,7 @@ def run_sweep(
         with open_cluster() as client:
             futures = _submit(client, prepared, [(key, wanted[key]) for key in missing])
             try:
-                for key, outcome in _completed(futures):
+                for key, outcome in _completed(client, futures):
                     outcomes[key] = outcome
                     if outcome.document is not None:
                         store.put(key, outcome.document)
@@ -206,11 +206,11 @@ def _run_on_worker(task: Task, files: Sequence[CarriedFile]) -> Outcome:
     return run_task(task, files, folder=Path(get_worker().local_directory))
 
 
-def _completed(futures: dict[Future, str]) -> Iterator[tuple[str, Outcome]]:
+def _completed(client: Client, futures: dict[Future, str]) -> Iterator[tuple[str, Outcome]]:
     """Key and outcome of each task as it ends."""
     from distributed import as_completed
 
-    for future in as_completed(futures):
+    for future in as_completed(futures, loop=client.loop):
         key = futures[future]
         error = future.exception()
         if error is None:
