@@ -98,8 +98,8 @@ class ComparisonResult:
         if near.mean is None or far.mean is None or self.walk_speedup is None:
             return f"<ComparisonResult: no walk, {state}>"
         return (
-            f"<ComparisonResult: {near.count:,} walks, mean {near.mean:,.1f} ns near, {far.mean:,.1f} ns far: "
-            f"{self.walk_speedup:.2f} x, {state}>"
+            f"<ComparisonResult: {near.count:,} walks, mean {near.mean:,.1f} ns near, {far.mean:,.1f} ns "
+            f"far: {self.walk_speedup:.2f} x, {state}>"
         )
 
     def __str__(self) -> str:
