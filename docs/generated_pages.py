@@ -31,10 +31,14 @@ def importers_as_markdown() -> str:
     from sim.trace.importers import importers
 
     rows = [
-        f"| `{importer.name}` | {importer.description} | {', '.join(importer.lacks)} |"
+        f"| `{importer.name}` | {_cell(importer.description)} | {_cell('; '.join(importer.lacks))} |"
         for importer in importers()
     ]
     return "\n".join(["| kind | what | not recorded |", "| --- | --- | --- |", *rows])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 class Commands(SphinxDirective):
