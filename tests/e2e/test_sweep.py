@@ -86,14 +86,14 @@ def definition(tmp_path: Path) -> Path:
     return path
 
 
-def _clew(definition: Path, *options: object) -> subprocess.Popen[str]:
+def _clew(definition: Path, *options: object, **environment: str) -> subprocess.Popen[str]:
     code = "import sys; sys.argv[0] = 'clew'; from firmware_py.cli import main; main()"
     folder = definition.parent
     command = [sys.executable, "-P", "-c", code, "sweep", definition, "-o", folder / "out.parquet"]
     command += ["--store", folder / "store", *options]
     return subprocess.Popen(
         list(map(str, command)),
-        env=_environment(),
+        env=_environment() | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -193,6 +193,37 @@ def test_a_killed_worker_loses_nothing_and_nothing_is_counted_twice(
         progress=lambda name, done, total: None,
     )
     assert sweep_rows(again) == sweep_rows(swept)
+
+
+def test_ctrl_c_while_workers_start_is_quiet_and_leaves_nothing(definition: Path, tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    before = set(definition.parent.iterdir())
+    run = _clew(definition, "--workers", 2, TMPDIR=str(scratch))
+    while not list(scratch.glob("clew-sweep-*")):
+        assert run.poll() is None, run.communicate()
+        time.sleep(0.01)
+    # The scheduler starts in the process that was called, then the workers.
+    while len(_processes(run.pid)) < 3:
+        assert run.poll() is None, run.communicate()
+        time.sleep(0.01)
+    os.killpg(run.pid, signal.SIGINT)
+    assert (run.communicate(timeout=120), run.returncode) == (("", ""), 130)
+    assert set(definition.parent.iterdir()) == before and list(scratch.iterdir()) == []
+    assert _processes(run.pid) == []
+
+
+def _processes(session: int) -> list[int]:
+    """The processes of a session that have not ended."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, its_session = stat.read_text().rpartition(")")[2].split()[:4]
+        except OSError:
+            continue
+        if int(its_session) == session and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
 
 
 def test_worker_processes_of_this_machine_measure_what_this_process_does(definition: Path) -> None:
