@@ -79,8 +79,8 @@ def print_sweep(sweep: Sweep, target: Console) -> None:
         title=f"{len(sweep.measured)} points", title_justify="left", caption_justify="left", caption=_CAPTION
     )
     for name in sweep.varying:
-        table.add_column(name)
-    for name in ("near, ns", "far, ns", "walk", "loop", "verdicts wrong", ""):
+        table.add_column(name, overflow="fold")
+    for name in ("near, ns", "far, ns", "walk", "loop", "verdicts"):
         table.add_column(name, justify="right", no_wrap=True)
     for measured in sweep.measured:
         settings = measured.point.settings
@@ -104,14 +104,13 @@ _CAPTION = "near, far: mean walk latency; walk, loop: speed-up of near in the me
 def _figures(measured: Measured) -> list[str]:
     content = measured.document
     if content is None:
-        return ["-", "-", "-", "-", "-", measured.status]
+        return ["-", "-", "-", "-", measured.status]
     wrong = sum(entry["verdicts_wrong"] for entry in content["traces"])
     checked = sum(entry["verdicts_checked"] for entry in content["traces"])
     return [
         *(_number(content["paths"][place]["walk_ns"]["mean"]) for place in ("near", "far")),
         *(_times(content["speedup"][name]) for name in ("walk_mean", "loop_mean")),
-        f"{wrong:,} of {checked:,}",
-        measured.status,
+        f"{wrong:,} of {checked:,} wrong" if wrong else measured.status,
     ]
 
 
