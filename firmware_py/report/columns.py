@@ -30,8 +30,7 @@ _UNITS = {
 def flattened(document: Mapping[str, Any]) -> dict[str, Any]:
     """The leaves of plain JSON types by path: keys and positions of objects in lists, with dots between.
 
-    A list of texts or numbers is one leaf: its values with commas between. An empty list of objects, or an
-    empty object, has no leaf.
+    A list of texts or numbers is one leaf, as is an empty list. An empty object has none.
     """
     return dict(_leaves(document, ""))
 
@@ -40,13 +39,11 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _leaves(inner, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list | tuple) and any(isinstance(item, Mapping | list) for item in value):
+    elif isinstance(value, list | tuple) and any(isinstance(item, Mapping | list | tuple) for item in value):
         for position, item in enumerate(value):
             yield from _leaves(item, f"{path}.{position}")
-    elif isinstance(value, list | tuple):
-        yield path, ",".join(map(str, value))
     else:
-        yield path, value
+        yield path, list(value) if isinstance(value, tuple) else value
 
 
 def unit_of(name: str) -> str:
@@ -72,10 +69,10 @@ def arrow_table(
 ) -> pyarrow.Table:
     """The rows as an Arrow table, columns in the order in which they are first met; what a row lacks is null.
 
-    A column is boolean, int64, float64 or text, by its values in all rows; one without any value is of the
-    type in `kinds`, else float64, for it is figures that may be null. A column of numbers says its unit in
-    its field's metadata (`unit`). `metadata` is put on the table. Raises ValueError for a column of both
-    texts and numbers.
+    A column is boolean, int64, float64 or text, or lists of these, by its values in all rows; one without any
+    value is of the type in `kinds`, else float64, for it is figures that may be null; lists without any
+    element are of texts. A column of numbers says its unit in its field's metadata (`unit`). `metadata` is
+    put on the table. Raises ValueError for a column of both texts and numbers, or lists and others.
     """
     import pyarrow
 
@@ -88,7 +85,8 @@ def arrow_table(
         if name in objects and all(value is None for value in values):
             continue
         kind = _kind(name, values, (kinds or {}).get(name, float))
-        numeric = pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind)
+        element = kind.value_type if pyarrow.types.is_list(kind) else kind
+        numeric = pyarrow.types.is_integer(element) or pyarrow.types.is_floating(element)
         fields.append(pyarrow.field(name, kind, metadata={"unit": unit_of(name)} if numeric else None))
         columns.append(pyarrow.array(values, type=kind))
     schema = pyarrow.schema(fields, metadata=dict(metadata or {}))
@@ -99,6 +97,8 @@ def _kind(name: str, values: Sequence[Any], usual: type) -> pyarrow.DataType:
     import pyarrow
 
     found = {type(value) for value in values if value is not None} or {usual}
+    if found == {list}:
+        return pyarrow.list_(_kind(name, [item for value in values for item in value or ()], str))
     if found == {bool}:
         return pyarrow.bool_()
     if found == {str}:

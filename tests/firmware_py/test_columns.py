@@ -23,8 +23,8 @@ def test_leaves_are_named_by_their_path() -> None:
         "traces.0.walks": 1,
         "traces.1.file": "b",
         "traces.1.walks": 2,
-        "details.address_map": "bank,row",
-        "details.failures": "",
+        "details.address_map": ["bank", "row"],
+        "details.failures": [],
         "details.ecc": None,
     }
 
@@ -70,6 +70,19 @@ def test_columns_are_typed_over_all_rows() -> None:
     assert table.to_pylist()[0]["ecc.near.corrected"] is None and table.to_pylist()[1]["n_ns"] == 2.5
 
 
+def test_lists_are_typed_by_their_elements() -> None:
+    rows = [{"n_ns": [1, 2], "text": [], "none": []}, {"n_ns": [0.5], "text": ["a"], "none": None}]
+    table = arrow_table(rows)
+    found = {field.name: field.type for field in table.schema}
+    assert found == {
+        "n_ns": pyarrow.list_(pyarrow.float64()),
+        "text": pyarrow.list_(pyarrow.string()),
+        "none": pyarrow.list_(pyarrow.string()),
+    }
+    assert table.schema.field("n_ns").metadata == {b"unit": b"ns"}
+    assert table.to_pylist()[1] == {"n_ns": [0.5], "text": ["a"], "none": None}
+
+
 def test_a_column_without_a_value_is_a_figure() -> None:
     assert arrow_table([{"a": None}]).schema.field("a").type == pyarrow.float64()
 
@@ -77,3 +90,5 @@ def test_a_column_without_a_value_is_a_figure() -> None:
 def test_a_column_of_texts_and_numbers_is_refused() -> None:
     with pytest.raises(ValueError, match="column a holds int, str: expected one type"):
         arrow_table([{"a": 1}, {"a": "x"}])
+    with pytest.raises(ValueError, match="column a holds int, list: expected one type"):
+        arrow_table([{"a": 1}, {"a": [2]}])
