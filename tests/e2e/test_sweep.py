@@ -113,14 +113,14 @@ def test_ctrl_c_keeps_what_is_finished_and_the_next_sweep_goes_on(cluster: Clust
     folder = definition.parent
     inputs = {definition.name, "game24.jsonl", "store"}
     first = _clew(definition, "--scheduler", cluster.address)
-    while len(list((folder / "store").glob("*.json"))) < 2:
+    while not list((folder / "store").glob("*.json")):
         assert first.poll() is None, first.communicate()
         time.sleep(0.02)
     os.killpg(first.pid, signal.SIGINT)
     assert (first.communicate(timeout=120), first.returncode) == (("", ""), 130)
     kept = {path: path.stat().st_mtime_ns for path in (folder / "store").iterdir()}
     assert {path.name for path in folder.iterdir()} == inputs
-    assert 2 <= len(kept) < POINTS and all(path.suffix == ".json" for path in kept)
+    assert 1 <= len(kept) < POINTS and all(path.suffix == ".json" for path in kept)
 
     outputs = ("--json", folder / "out.json", "--plot", folder / "out.svg")
     second = _clew(definition, "--scheduler", cluster.address, *outputs)
