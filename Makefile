@@ -5,6 +5,7 @@
 #             checked; SEED=N repeats one
 # make formal every proof, one line each (minutes); make test runs a selection of them
 # make mutants  breaks the RTL on purpose, one way at a time, and writes what caught each (minutes)
+# make docs   the documentation site, in build/docs/index.html; runs the tutorial when it has changed
 # make lint   format, lint and types only
 # make lock   writes requirements.lock anew from pyproject.toml
 # make clean  removes what the other targets made in this folder
@@ -14,7 +15,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := hdl sim firmware_py tests
+SOURCES := hdl sim firmware_py tests docs
 
 # The environment is made anew when the lock, this file, the place or the interpreter changes.
 KEY := $(firstword $(shell { cat requirements.lock Makefile; echo "$(CURDIR)"; $(PYTHON) -V; } 2>&1 | cksum))
@@ -32,7 +33,7 @@ export CLEW
 PUBLIC_TRACES := $(wildcard $(addprefix ../shared/traces/,tot_game24/*.json tot_crosswords/infoss_*.json \
   sos/*.jsonl toolbench_dfsdt/*.json))
 
-.PHONY: demo test bench soak mutants lint lock clean venv tools
+.PHONY: demo test bench soak mutants docs lint lock clean venv tools
 
 demo: $(INSTALLED)
 	@$(BIN)/clew demo
@@ -55,6 +56,10 @@ formal: $(INSTALLED)
 
 mutants: $(INSTALLED)
 	@$(BIN)/python -m tests.mutants $(NAMES)
+
+docs: $(INSTALLED)
+	@$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/docs/.doctrees docs build/docs
+	@echo build/docs/index.html
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check $(SOURCES)

@@ -13,6 +13,7 @@ from hdl.config import CONFIGS
 from .bench_cli import app as bench_app
 from .errors import InputError
 from .program_cli import assemble, disassemble
+from .sweep_cli import sweep
 from .trace_cli import app as trace_app
 from .worth_cli import worth
 
@@ -31,6 +32,7 @@ app.add_typer(bench_app, name="bench", help="Measure figures, each beside its ta
 app.command()(assemble)
 app.command()(disassemble)
 app.command()(worth)
+app.command()(sweep)
 
 Memory = Annotated[str, typer.Option(help="Memory preset: a name, or a file FILE.toml.")]
 Far = Annotated[str, typer.Option(help="Far path: a published latency of data/off_chip_paths.csv.")]

@@ -29,12 +29,13 @@ def design_for(
     ecc: bool = False,
     address_map: str | None = None,
     concurrent: int = 1,
+    contexts: int | None = None,
     stages: int = 1,
     clock_ratio: int = 1,
 ) -> DesignConfig:
     """The design that comparisons simulate: a stack of `channels` of the memory preset `memory`.
 
-    Its walkers have 16 contexts, or 64 for more than 16 searches at a time.
+    Its walkers have `contexts`, 1 to 64; by default 16, or 64 for more than 16 searches at a time.
 
     The preset is a name, or a file FILE.toml. `address_map` lists the entries of another map than the usual
     one, with commas between them (`hdl/memory/address_bits.py`). `stages` are the walkers' execute stages.
@@ -47,7 +48,8 @@ def design_for(
     except ValueError as error:
         raise InputError(str(error)) from None
     base = named_config("simulation")
-    contexts = base.walker.contexts if concurrent <= base.walker.contexts else CONTEXTS_MAX
+    if contexts is None:
+        contexts = base.walker.contexts if concurrent <= base.walker.contexts else CONTEXTS_MAX
     try:
         entries = base.memory.address_map if address_map is None else tuple(address_map.split(","))
         return dataclasses.replace(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from hdl.registers import (
 
 from .completion import Completions, parse
 from .transport.base import Transport
+
+if TYPE_CHECKING:
+    from .simulated import SimulatedAccelerator
 
 __all__ = ["Accelerator", "BatchError", "MemoryErrors", "NoErrorCorrection", "NotAnAccelerator"]
 
@@ -82,6 +86,51 @@ class Accelerator:
         self.write_register("COMMAND_BASE", 0)
         self.write_register("COMPLETION_BASE", self.command_atoms)
         self.write_register("COMPLETION_SIZE", self.completion_atoms)
+
+    @staticmethod
+    def simulate(
+        memory: str = "hbm2_2000",
+        *,
+        channels: int = 1,
+        ecc: bool = False,
+        address_map: str | None = None,
+        contexts: int | None = None,
+        stages: int = 1,
+        clock_ratio: int = 1,
+        announce: Callable[[str], None] | None = None,
+    ) -> SimulatedAccelerator:
+        """An accelerator that is simulated in this process, cycle by cycle; see `SimulatedAccelerator`.
+
+        `memory` is a memory preset (`clew timing` lists them) or a file FILE.toml, of which the stack has
+        `channels` (1, 2, 4, 8 or 16); `ecc` corrects memory errors, for a cycle more a read; `address_map`
+        lists the entries of another map than the usual one, with commas. Each walker has `contexts` (1 to
+        64; 16) and execute `stages` (1 to 3); the logic at the memory runs at the memory's clock over
+        `clock_ratio` (1, 2 or 4). The first call for a design compiles it, which takes a minute or two;
+        `announce` is told, for example `print`. Raises InputError (a ValueError) for a setting that cannot
+        be, OSError for a preset file that cannot be read, BuildError when a tool fails.
+        """
+        # A board's host has no simulator.
+        from .settings import DesignSettings
+        from .simulated import SimulatedAccelerator
+
+        settings = DesignSettings(
+            memory=memory,
+            channels=channels,
+            ecc=ecc,
+            address_map=address_map,
+            contexts=contexts,
+            stages=stages,
+            clock_ratio=clock_ratio,
+        )
+        return SimulatedAccelerator(settings.config(), announce=announce)
+
+    def __repr__(self) -> str:
+        channels = "1 channel" if self.channels == 1 else f"{self.channels} channels"
+        memory = self.memory_atoms * _ATOM_BYTES / (1 << 20)
+        return (
+            f"<{type(self).__name__}: {channels} of memory, {memory:,g} MiB in all, {self.contexts} contexts "
+            f"a walker, 1 cycle = {self.clock_ns:g} ns>"
+        )
 
     # -- Registers --
 
