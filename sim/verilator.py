@@ -37,6 +37,7 @@ __all__ = [
     "build_shared_library",
     "cache_folder",
     "content_key",
+    "missing_headers",
     "run_cocotb",
     "run_tool",
     "source_key",
@@ -107,6 +108,21 @@ def run_tool(command: Sequence[str], *, folder: Path) -> None:
     )
     if done.returncode:
         raise BuildError(f"{command[0]} ended with {done.returncode}:\n{done.stdout[-6000:]}")
+
+
+def missing_headers(names: Sequence[str]) -> list[str]:
+    """Those of the system's C headers `names` that the compiler does not find. Raises BuildError."""
+    return [
+        name
+        for name in names
+        if subprocess.run(
+            ["g++", "-E", "-x", "c++", "-"],
+            input=f"#include <{name}>\n",
+            env=tool_environment(),
+            capture_output=True,
+            text=True,
+        ).returncode
+    ]
 
 
 @cache
@@ -187,19 +203,21 @@ def build_shared_library(
     toplevel: str,
     sources: Sequence[Path],
     header: tuple[str, str] | None = None,
+    flags: Sequence[str] = (),
     announce: Callable[[str], None] | None = None,
 ) -> Path:
     """The shared library of Verilog file `design` with C++ and Verilog `sources`, built when it is new.
 
     Verilator's class is called V`toplevel`; functions stay hidden unless a source exports them. `header` is
-    the name and the text of a further C++ header. `announce` is told when the compiler runs. Raises
-    BuildError when a tool fails.
+    the name and the text of a further C++ header, `flags` are further ones of Verilator. `announce` is told
+    when the compiler runs. Raises BuildError when a tool fails.
     """
     native = WAIVERS.parent
     library = f"{toplevel}.so"
-    flags = [*VERILATOR_FLAGS, "--cc", "--exe", "--no-timing", "--prefix", f"V{toplevel}"]
+    options = [*VERILATOR_FLAGS, "--cc", "--exe", "--no-timing", "--prefix", f"V{toplevel}"]
     # The executable that --exe asks for is a shared library.
-    flags += ["--top-module", toplevel, "-LDFLAGS", "-shared", "-CFLAGS", "-fPIC -fvisibility=hidden"]
+    options += ["--top-module", toplevel, "-LDFLAGS", "-shared", "-CFLAGS", "-fPIC -fvisibility=hidden"]
+    options += flags
 
     def build(folder: Path) -> None:
         if announce is not None:
@@ -207,7 +225,7 @@ def build_shared_library(
         if header is not None:
             (folder / header[0]).write_text(header[1])
         run_tool(
-            ["verilator", *flags, "-CFLAGS", f"-I{native}", "--Mdir", str(folder), "-o", library]
+            ["verilator", *options, "-CFLAGS", f"-I{native}", "--Mdir", str(folder), "-o", library]
             + [str(path) for path in (WAIVERS, design, *sources)],
             folder=folder,
         )
@@ -216,7 +234,7 @@ def build_shared_library(
             if leftover.name != library:
                 leftover.unlink()
 
-    key = content_key(design, WAIVERS, *sources, *sorted(native.glob("*.h")), *(header or ()), *flags)
+    key = content_key(design, WAIVERS, *sources, *sorted(native.glob("*.h")), *(header or ()), *options)
     return build_once(f"library-{toplevel}", key, build) / library
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sim.trace.output import output_target, temporary_name
+from sim.trace.output import output_target, temporary_name, whole_file
 
 from ..compare import Comparison, FileVerdicts, Tally
 from ..errors import InputError
@@ -85,17 +85,8 @@ def write_document(path: Path, content: Mapping[str, Any]) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file that appears whole or not at all. Raises OSError naming `path`."""
-    target = output_target(path)
-    temporary = temporary_name(target)
-    try:
+    with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, target)
-    except OSError as error:
-        # The user knows the file by its own name.
-        raise type(error)(error.errno, error.strerror, str(path)) from None
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
 
 
 def require_output(path: Path, *, inputs: Sequence[Path] = ()) -> None:

@@ -15,6 +15,7 @@
 #include "records.h"
 #include "storage.h"
 #include "verilated.h"
+#include "waves.h"
 
 // Verilator prefixes names that some C++ compiler reserves.
 #define INTERRUPT __SYM__interrupt
@@ -48,6 +49,7 @@ constexpr int RESET_CYCLES = 4;
 
 struct Model {
     VerilatedContext context;
+    Waves waves;
     std::unique_ptr<Vclew> top;
     clew_store *store;
     uint64_t cycle = 0;
@@ -60,7 +62,9 @@ struct Model {
     Model() : store(clew_store_create()) {
         context.fatalOnError(false);
         context.randReset(0);
+        Waves::prepare(context);
         top = std::make_unique<Vclew>(&context, "clew");
+        waves.attach(*top);
         top->clk = 1;
         top->rst = 0;
         clew_store_select(store);
@@ -100,9 +104,11 @@ struct Model {
     // Ends the cycle that was settled.
     void edge() {
         if (logging) look();
+        const bool recorded = waves.settled(top->batch_active);
         top->clk = 1;
         top->eval();
         ++cycle;
+        if (recorded) waves.risen();
     }
 
     void step() {
@@ -259,4 +265,13 @@ EXPORT void clew_model_clear_logs(void *handle) {
     model.accesses.clear();
     model.batches.clear();
 }
+
+#ifdef CLEW_WAVES
+// Records the first `cycles` cycles of batches from now on into a file; 0 when it cannot be written.
+EXPORT int32_t clew_model_open_waves(void *handle, const char *path, uint64_t clock_ps, uint64_t cycles) {
+    return entered(handle).waves.open(path, clock_ps, cycles);
+}
+
+EXPORT void clew_model_close_waves(void *handle) { entered(handle).waves.close(); }
+#endif
 }

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["output_target", "remove_temporaries", "temporary_name"]
+__all__ = ["output_target", "remove_temporaries", "temporary_name", "whole_file"]
 
 _given: set[Path] = set()
 
@@ -33,6 +34,25 @@ def temporary_name(target: Path) -> Path:
     name = target.with_name(f".{target.name}.{os.getpid()}.part")
     _given.add(name)
     return name
+
+
+@contextlib.contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """The name under which to write what becomes `path` when the block ends, and is removed if it fails.
+
+    Raises OSError naming `path`.
+    """
+    target = output_target(path)
+    temporary = temporary_name(target)
+    try:
+        yield temporary
+        os.replace(temporary, target)
+    except OSError as error:
+        # The user knows the file by its own name.
+        raise type(error)(error.errno, error.strerror, str(path)) from None
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
 
 
 def remove_temporaries() -> None:
