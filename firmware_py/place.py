@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -121,6 +121,7 @@ class PlaceFigures:
     """Questions that path stack and stream answered."""
     stores: int
     """Words that the walks stored."""
+    plan: Plan = field(repr=False)
     run: Run
 
     @property
@@ -157,14 +158,15 @@ def measure(
             # What comes after the last batch is the negative control.
             counted = machine.driver.cache_counts()
 
-    run = run_plan(
-        plan,
-        program=program,
-        place=place.walker,
-        driver=machine.driver,
-        monitor=machine.monitor,
-        progress=batch_done,
-    )
+    with machine.recording(name):
+        run = run_plan(
+            plan,
+            program=program,
+            place=place.walker,
+            driver=machine.driver,
+            monitor=machine.monitor,
+            progress=batch_done,
+        )
     run.walk_cycles += place.crossing
     memory = config.memory
     logs = run.logs
@@ -213,6 +215,7 @@ def measure(
                 (logs.hops["place"] == place.walker) & (logs.hops["event"] == HopEvent.STORE.value)
             )
         ),
+        plan=plan,
         run=run,
     )
 
