@@ -17,10 +17,7 @@ from .errors import InputError
 from .machine import Machine, OpenMachine
 from .transport.inprocess import InProcessTransport
 
-__all__ = ["WAVES_CYCLES", "recording_machine", "require_waves", "wave_files"]
-
-#: Cycles of batches that are recorded in each place, if no other number is asked for.
-WAVES_CYCLES = 10_000
+__all__ = ["recording_machine", "require_waves", "wave_files"]
 
 #: What Verilator's FST writer is compiled with, and the Debian packages that bring it.
 _FST_HEADERS = {"lz4.h": "liblz4-dev", "zlib.h": "zlib1g-dev"}

@@ -107,9 +107,8 @@ def reads_picture(comparison: Comparison) -> Picture:
 
 
 def place_label(comparison: Comparison, name: str) -> str:
-    """The place as a legend calls it: the far one with its help."""
-    helped = comparison.far_help.names
-    return f"far with {', '.join(helped)}" if name == "far" and helped else name
+    """The place as a legend calls it: whether the far one has help."""
+    return "far with help" if name == "far" and comparison.far_help.names else name
 
 
 def number(value: float | None) -> str:

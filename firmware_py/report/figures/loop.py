@@ -104,7 +104,7 @@ def loop_picture(comparison: Comparison) -> Picture | None:
         axes.invert_yaxis()
         axes.margins(x=0.12)
         axes.grid(visible=False, axis="y")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=3)
+        figure.legend(loc="outside lower center", ncols=3, fontsize="small")
 
     totals = {name: sum(found.values()) * clock for name, found in shares.items()}
     return Picture(
@@ -113,7 +113,7 @@ def loop_picture(comparison: Comparison) -> Picture | None:
         text="Mean time of one loop in ns by part, a stacked bar for each place. "
         + " ".join(
             f"{place_label(comparison, name)}: {number(totals[name])} ns, of which "
-            + ", ".join(f"{_LABELS[part]} {number(found[part] * clock)}" for part in parts if part in found)
+            + ", ".join(f"{_LABELS[part]} {number(found[part] * clock)}" for part in parts if found.get(part))
             + "."
             for name, found in shares.items()
         ),

@@ -54,12 +54,12 @@ def heading(comparison: Comparison) -> str:
     gain = ratio(far.mean, near.mean)
     if gain is None:
         return "These traces ask for no walk: there is nothing to compare."
-    where = escape(place_label(comparison, "far"))
     clock = comparison.clock_ns
-    times = f"{_ns(near, 'mean', clock)} near, {_ns(far, 'mean', clock)} {where}"
-    if gain >= 1:
-        return f"A backtracking decision is {gain:.2f} times as fast beside the memory: {times}, in the mean"
-    return f"A backtracking decision is {1 / gain:.2f} times as slow beside the memory: {times}, in the mean"
+    times = f"{_ns(near, 'mean', clock)}, against {_ns(far, 'mean', clock)} {place_label(comparison, 'far')}"
+    if comparison.bare_far is not None:
+        times += f" and {_ns(comparison.bare_far.walk, 'mean', clock)} without"
+    faster = f"{gain:.2f} times as fast" if gain >= 1 else f"{1 / gain:.2f} times as slow"
+    return escape(f"Beside the memory a backtracking decision takes {times}, in the mean: {faster}")
 
 
 def setting(comparison: Comparison) -> str:

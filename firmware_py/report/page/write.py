@@ -63,7 +63,7 @@ def _shown(data: SearchData) -> str:
     for search in data.searches:
         left = [f"{count:,} {what}" for what, count in search["left_out"].items() if count]
         if left:
-            lines.append(f"Of {search['name']}, {' and '.join(left)} are left out.")
+            lines.append(f"Of search {search['name']!r}, {' and '.join(left)} are left out.")
     return " ".join(lines)
 
 
