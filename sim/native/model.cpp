@@ -49,7 +49,7 @@ constexpr int RESET_CYCLES = 4;
 
 struct Model {
     VerilatedContext context;
-    Waves waves;
+    Waves<Vclew> waves;
     std::unique_ptr<Vclew> top;
     clew_store *store;
     uint64_t cycle = 0;
@@ -62,9 +62,8 @@ struct Model {
     Model() : store(clew_store_create()) {
         context.fatalOnError(false);
         context.randReset(0);
-        Waves::prepare(context);
+        Waves<Vclew>::prepare(context);
         top = std::make_unique<Vclew>(&context, "clew");
-        waves.attach(*top);
         top->clk = 1;
         top->rst = 0;
         clew_store_select(store);
@@ -269,7 +268,8 @@ EXPORT void clew_model_clear_logs(void *handle) {
 #ifdef CLEW_WAVES
 // Records the first `cycles` cycles of batches from now on into a file; 0 when it cannot be written.
 EXPORT int32_t clew_model_open_waves(void *handle, const char *path, uint64_t clock_ps, uint64_t cycles) {
-    return entered(handle).waves.open(path, clock_ps, cycles);
+    Model &model = entered(handle);
+    return model.waves.open(*model.top, path, clock_ps, cycles);
 }
 
 EXPORT void clew_model_close_waves(void *handle) { entered(handle).waves.close(); }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #if defined(CLEW_WAVES_VCD)
 #include "verilated_vcd_c.h"
@@ -18,8 +19,10 @@ using WaveFile = VerilatedFstC;
 
 #ifdef CLEW_WAVES
 
+template <class Top>
 class Waves {
-    WaveFile file;
+    // A new one for each file: one that is opened again goes on from the time that it had.
+    std::unique_ptr<WaveFile> file;
     uint64_t cycle_ps = 0;
     uint64_t time_ps = 0;  // of the cycle that is recorded next, from the first one recorded on
     uint64_t left = 0;     // cycles
@@ -28,31 +31,27 @@ class Waves {
     // Before the top is built.
     static void prepare(VerilatedContext &context) { context.traceEverOn(true); }
 
-    // Once, before the file is opened.
-    template <class Top>
-    void attach(Top &top) {
-        top.trace(&file, 99);
-        file.set_time_unit("1ps");
-        file.set_time_resolution("1ps");
-    }
-
-    bool open(const char *path, uint64_t clock_ps, uint64_t cycles) {
-        file.open(path);
+    bool open(Top &top, const char *path, uint64_t clock_ps, uint64_t cycles) {
+        file = std::make_unique<WaveFile>();
+        top.trace(file.get(), 99);
+        file->set_time_unit("1ps");
+        file->set_time_resolution("1ps");
+        file->open(path);
         cycle_ps = clock_ps;
         time_ps = 0;
         left = cycles;
-        return file.isOpen();
+        return file->isOpen();
     }
 
     void close() {
         left = 0;
-        file.close();
+        file.reset();
     }
 
     // The clock is low and the signals have settled; only a cycle of a batch is recorded.
     bool settled(bool batch_active) {
         if (!left || !batch_active) return false;
-        file.dump(time_ps + cycle_ps / 2);
+        file->dump(time_ps + cycle_ps / 2);
         return true;
     }
 
@@ -60,17 +59,16 @@ class Waves {
     void risen() {
         --left;
         time_ps += cycle_ps;
-        file.dump(time_ps);
+        file->dump(time_ps);
     }
 };
 
 #else
 
+template <class Top>
 class Waves {
    public:
     static void prepare(VerilatedContext &) {}
-    template <class Top>
-    void attach(Top &) {}
     bool settled(bool) { return false; }
     void risen() {}
 };
