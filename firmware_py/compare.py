@@ -25,8 +25,9 @@ from .far_help import CacheSetting, FarHelp
 from .image import Layout
 from .loop_parts import loop_parts
 from .machine import Machine, OpenMachine
+from .measure import measure
 from .paths import FarPath
-from .place import AT_THE_MEMORY, Place, PlaceFigures, faults, measure
+from .place import AT_THE_MEMORY, Place, PlaceFigures, faults
 from .placement import Placement, RoundRobin
 from .replay import Plan, Run, make_plan
 from .walks import Check

@@ -23,7 +23,8 @@ from .far_help import FarHelp, parse_help
 from .hits import FileHits, hits_by_file
 from .image import Layout
 from .machine import Machine, OpenMachine
-from .place import AT_THE_MEMORY, Place, PlaceFigures, faults, measure
+from .measure import measure
+from .place import AT_THE_MEMORY, Place, PlaceFigures, faults
 from .plan import Plan, make_plan, require_concurrent
 from .report.document import ratio
 

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from hdl.config import DesignConfig
-from hdl.layouts import HopEvent, RefreshMode
-from hdl.memory.stack import StackMap
-from sim.model.command_checker import check as check_commands
+from hdl.fabric.cache import Cache
+from hdl.fabric.link import Link
 
-from .assembler import Image
+from .bank_profile import BankProfile
 from .driver import MemoryErrors
-from .errors import InternalError
 from .far_help import OFF, CacheSetting, FarHelp, cache_setting
-from .ledger import Ledger, RowShares, Statistics, make_ledger, statistics
-from .machine import Machine
+from .layers import Layer
+from .ledger import (
+    Crossings,
+    Ledger,
+    RowShares,
+    Statistics,
+    TimeParts,
+)
+from .link_bytes import LinkBytes
 from .paths import LINK_CYCLES, FarPath, far_path, port_path
-from .replay import Plan, Run, run_plan
-from .throughput import busy_cycles
+from .replay import Plan, Run
 
 __all__ = [
     "AT_THE_MEMORY",
@@ -30,7 +34,6 @@ __all__ = [
     "Place",
     "PlaceFigures",
     "faults",
-    "measure",
 ]
 
 #: The near place where there is nothing between walker and controller.
@@ -78,6 +81,18 @@ class Place:
     """Cycles that a walk takes besides, for its launch and verdict on the path."""
     cache: CacheSetting = OFF
 
+    @property
+    def crossings(self) -> Crossings:
+        """The cycles of the link that walks and their reads cannot avoid."""
+        up, down = (
+            cycles + Link.minimum_latency for cycles in (self.link.latency_up, self.link.latency_down)
+        )
+        stages = self.config.walker.execute_stages
+        if not self.walker:
+            return Crossings(up=0, down=0, walk=up + down, execute=stages)
+        lookup = Cache.miss_cycles if self.config.cache.built else 0
+        return Crossings(up=up, down=down, walk=self.crossing, lookup=lookup, execute=stages)
+
     @classmethod
     def near(cls, near: str, far: str, config: DesignConfig) -> Place:
         """Beside the memory, or behind the host controller's port of preset `near`.
@@ -121,6 +136,17 @@ class PlaceFigures:
     """Questions that path stack and stream answered."""
     stores: int
     """Words that the walks stored."""
+    layers: tuple[Layer, ...]
+    """Device, port, loop, walk, replay, each with what refresh caused."""
+    loop_time: TimeParts
+    """The parts of every loop of `ledger.loops`."""
+    walk_time: TimeParts
+    """The parts of every walk, by number."""
+    banks: BankProfile
+    link_bytes: LinkBytes
+    """What crossed the path between compute and memory side."""
+    port_bytes: LinkBytes | None
+    """What crossed the host controller's port that a near walker reads through; None without one."""
     plan: Plan = field(repr=False)
     run: Run
 
@@ -128,96 +154,6 @@ class PlaceFigures:
     def violations(self) -> Counter[str]:
         """Broken timing rules by name, in all channels."""
         return sum((channel.violations for channel in self.channels), Counter())
-
-
-def measure(
-    plan: Plan,
-    place: Place,
-    *,
-    name: str,
-    machine: Machine,
-    program: Image,
-    refresh: RefreshMode,
-    progress: Callable[[str, int, int], None],
-) -> PlaceFigures:
-    """The figures of a plan in one place, called `name` in messages. Raises InternalError."""
-    config, cached = place.config, place.config.cache.built
-    machine.driver.set_refresh(refresh)
-    machine.driver.set_link(latency_up=place.link.latency_up, latency_down=place.link.latency_down)
-    if cached:
-        machine.driver.set_cache(
-            sets_log2=place.cache.sets_log2, ways=place.cache.ways, hit_latency=place.cache.hit_latency
-        )
-    machine.driver.reset_counters()
-    counted = (0, 0)
-
-    def batch_done(done: int) -> None:
-        nonlocal counted
-        progress(name, done, len(plan.batches))
-        if cached and done == len(plan.batches):
-            # What comes after the last batch is the negative control.
-            counted = machine.driver.cache_counts()
-
-    with machine.recording(name):
-        run = run_plan(
-            plan,
-            program=program,
-            place=place.walker,
-            driver=machine.driver,
-            monitor=machine.monitor,
-            progress=batch_done,
-        )
-    run.walk_cycles += place.crossing
-    memory = config.memory
-    logs = run.logs
-    try:
-        ledger = make_ledger(
-            place=place.walker,
-            hops=logs.hops,
-            hop_batch=logs.hop_batch,
-            accesses=logs.accesses,
-            access_batch=logs.access_batch,
-            commands=logs.commands,
-            timing=memory.timing,
-            stack=StackMap(memory),
-            cached=cached,
-        )
-        busy = busy_cycles(plan, run, ledger.loops)
-    except ValueError as error:
-        raise InternalError(f"{name}: {error}") from None
-    windows = [] if refresh is RefreshMode.NONE else logs.windows.tolist()
-    channels = [
-        ChannelFigures(
-            rows=rows,
-            violations=Counter(
-                check_commands(
-                    commands, memory.timing, memory.organisation, refresh_windows=windows
-                ).by_rule()
-            ),
-        )
-        for rows, commands in zip(ledger.channel_rows, logs.commands, strict=True)
-    ]
-    bound = ledger.bound_cycles
-    return PlaceFigures(
-        walk=statistics(run.walk_cycles),
-        reads_per_walk=statistics([answer.hops for answer in run.answers]),
-        loop=statistics(ledger.loops.cycles),
-        bound_mean=float(bound.mean()) if len(bound) else None,
-        ledger=ledger,
-        channels=channels,
-        errors=machine.driver.memory_errors() if config.controller.ecc else None,
-        replay_cycles=int(run.batch_cycles.sum()),
-        walks_per_second=len(plan.walks) / (busy * memory.timing.clock_ns * 1e-9) if busy else None,
-        cache=CacheCounts(hits=counted[0], misses=counted[1]) if cached else None,
-        helped=Counter(walk.local.help for walk in plan.walks if walk.local is not None),
-        stores=int(
-            np.count_nonzero(
-                (logs.hops["place"] == place.walker) & (logs.hops["event"] == HopEvent.STORE.value)
-            )
-        ),
-        plan=plan,
-        run=run,
-    )
 
 
 def faults(plan: Plan, figures: PlaceFigures, *, name: str) -> list[str]:

@@ -63,6 +63,8 @@ class Monitor(Protocol):
 
     def accesses(self) -> NDArray[np.void]: ...
 
+    def ports(self) -> NDArray[np.void]: ...
+
     def commands(self, channel: int = 0) -> NDArray[np.void]: ...
 
     def batch_windows(self) -> NDArray[np.void]: ...
@@ -80,6 +82,8 @@ class Logs:
     hop_batch: NDArray[np.int64]
     accesses: NDArray[np.void]
     access_batch: NDArray[np.int64]
+    ports: NDArray[np.void]
+    port_batch: NDArray[np.int64]
     commands: list[NDArray[np.void]]
     """Every command of the run by channel, the control's included."""
     windows: NDArray[np.void]
@@ -127,6 +131,7 @@ def run_plan(
     batch_cycles = np.zeros(len(plan.batches), dtype=np.int64)
     hops: list[NDArray[np.void]] = []
     accesses: list[NDArray[np.void]] = []
+    ports: list[NDArray[np.void]] = []
     commands: list[list[NDArray[np.void]]] = [[] for _ in range(plan.channels)]
     windows: list[NDArray[np.void]] = []
     for index, batch in enumerate(plan.batches):
@@ -134,6 +139,7 @@ def run_plan(
         batch_cycles[index] = done.cycles
         hops.append(monitor.hops())
         accesses.append(monitor.accesses())
+        ports.append(monitor.ports())
         for channel, parts in enumerate(commands):
             parts.append(monitor.commands(channel))
         windows.append(monitor.batch_windows())
@@ -175,6 +181,8 @@ def run_plan(
             hop_batch=_numbers(hops),
             accesses=np.concatenate(accesses),
             access_batch=_numbers(accesses),
+            ports=np.concatenate(ports),
+            port_batch=_numbers(ports),
             commands=[
                 np.concatenate([*parts, monitor.commands(channel)]) for channel, parts in enumerate(commands)
             ],

@@ -26,6 +26,7 @@ __all__ = [
     "MemoryRequest",
     "MemoryResponse",
     "MemoryStatus",
+    "PortMonitor",
     "ProgramWrite",
     "RefreshMode",
     "RowBus",
@@ -425,6 +426,35 @@ class AccessMonitor(wiring.Signature):
 
     def __init__(self) -> None:
         super().__init__({"row_class": Out(RowClass), "tag": Out(Tag), "write": Out(1)})
+
+
+class PortMonitor(wiring.Signature):
+    """What passes a controller's memory port in this cycle. Observation only.
+
+    Members
+    -------
+    accepted : Out(1)
+        The controller takes a request.
+    request_tag : Out(Tag), request_write : Out(1), request_conditional : Out(1)
+        Of that request.
+    answered : Out(1)
+        A response leaves the controller.
+    response_tag : Out(Tag), response_write : Out(1)
+        Of that response.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "accepted": Out(1),
+                "request_tag": Out(Tag),
+                "request_write": Out(1),
+                "request_conditional": Out(1),
+                "answered": Out(1),
+                "response_tag": Out(Tag),
+                "response_write": Out(1),
+            }
+        )
 
 
 class ErrorMonitor(wiring.Signature):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import EnableInserter, Module, Mux, ResetInserter
+from amaranth.hdl import Const, EnableInserter, Module, Mux, ResetInserter, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -21,6 +21,7 @@ from .layouts import (
     MemoryPort,
     MemoryRequest,
     MemoryResponse,
+    PortMonitor,
     ProgramWrite,
     RefreshMode,
     RowBus,
@@ -67,6 +68,8 @@ class MemoryChannel(wiring.Component):
         The near walker is.
     row : Out(RowBus), column : Out(ColumnMonitor), access : Out(AccessMonitor), hop : Out(HopMonitor)
         Monitors: the command buses, the column access of this cycle, the near walker.
+    port : Out(PortMonitor)
+        Monitor: what passes the controller's memory port.
     violation : Out(1), violation_rule : Out(RULE_WIDTH)
         The RTL checker's report of this cycle; 0 without `config.checker`.
     errors : Out(ErrorMonitor()), fault : In(FaultInjection())
@@ -91,6 +94,7 @@ class MemoryChannel(wiring.Component):
             "column": Out(ColumnMonitor()),
             "access": Out(AccessMonitor()),
             "hop": Out(HopMonitor()),
+            "port": Out(PortMonitor()),
             "violation": Out(1),
             "violation_rule": Out(RULE_WIDTH),
         }
@@ -124,6 +128,18 @@ class MemoryChannel(wiring.Component):
         connect(m, controller.row, device.row)
         connect(m, controller.column, device.column)
         connect(m, controller.access, flipped(self.access))
+
+        moves: Value = controller.enable if config.clock_ratio > 1 else Const(1)
+        passing, answer = arbiter.memory.request, controller.memory.response
+        m.d.comb += [
+            self.port.accepted.eq(passing.valid & passing.ready & moves),
+            self.port.request_tag.eq(passing.payload.tag),
+            self.port.request_write.eq(passing.payload.write),
+            self.port.request_conditional.eq(passing.payload.conditional),
+            self.port.answered.eq(answer.valid & answer.ready & moves),
+            self.port.response_tag.eq(answer.payload.tag),
+            self.port.response_write.eq(answer.payload.write),
+        ]
 
         # Within the channel addresses count from 0: its own number is taken off the top bits, and what is
         # left of another's is out of range.

@@ -20,6 +20,7 @@ from .layouts import (
     MemoryPort,
     MemoryRequest,
     MemoryResponse,
+    PortMonitor,
     ProgramWrite,
     RefreshMode,
     RowBus,
@@ -58,7 +59,7 @@ class MemorySide(wiring.Component):
         See `Controller`: all controllers have restarted.
     idle : Out(1)
         Every near walker is.
-    row, column, access, hop : Out, `channels` times
+    row, column, access, hop, port : Out, `channels` times
         Monitors, see `MemoryChannel`.
     violation, violation_rule : Out, `channels` times
     errors : Out(ErrorMonitor()), `channels` times; fault : In(FaultInjection())
@@ -84,6 +85,7 @@ class MemorySide(wiring.Component):
             "column": Out(ColumnMonitor()).array(channels),
             "access": Out(AccessMonitor()).array(channels),
             "hop": Out(HopMonitor()).array(channels),
+            "port": Out(PortMonitor()).array(channels),
             "violation": Out(1).array(channels),
             "violation_rule": Out(RULE_WIDTH).array(channels),
         }
@@ -111,7 +113,7 @@ class MemorySide(wiring.Component):
                 self.violation[number].eq(channel.violation),
                 self.violation_rule[number].eq(channel.violation_rule),
             ]
-            for name in ("row", "column", "access", "hop"):
+            for name in ("row", "column", "access", "hop", "port"):
                 connect(m, getattr(channel, name), flipped(getattr(self, name)[number]))
             if self._config.controller.ecc:
                 connect(m, channel.errors, flipped(self.errors[number]))

@@ -14,7 +14,7 @@ from .fabric.cache import Cache
 from .fabric.link import Link
 from .fabric.merge import BulkMerge
 from .hostport import HostPort
-from .layouts import AccessMonitor, HopMonitor, RowBus, Source
+from .layouts import AccessMonitor, HopMonitor, PortMonitor, RowBus, Source
 from .memory.checker import ColumnMonitor
 from .memory_side import MemorySide
 from .mover import DataMover
@@ -38,6 +38,8 @@ class Clew(wiring.Component):
         Monitors: the command buses of a channel.
     access : Out(AccessMonitor)
         Monitor: the column access of this cycle.
+    port : Out(PortMonitor)
+        Monitor: what passes the memory port of a channel's controller.
     near_hop, far_hop : Out(HopMonitor)
         Monitors: progress of the walkers.
     batch_active : Out(1)
@@ -45,8 +47,8 @@ class Clew(wiring.Component):
     violation : Out(1), violation_rule : Out(8)
         The RTL checker's report of this cycle; only with `config.checker`.
 
-    With more than one channel `row`, `column`, `access`, `near_hop`, `violation` and `violation_rule` are
-    arrays by channel.
+    With more than one channel `row`, `column`, `access`, `port`, `near_hop`, `violation` and `violation_rule`
+    are arrays by channel.
     """
 
     def __init__(self, config: DesignConfig) -> None:
@@ -63,6 +65,7 @@ class Clew(wiring.Component):
             "row": each(Out(RowBus())),
             "column": each(Out(ColumnMonitor())),
             "access": each(Out(AccessMonitor())),
+            "port": each(Out(PortMonitor())),
             "near_hop": each(Out(HopMonitor())),
             "far_hop": Out(HopMonitor()),
             "batch_active": Out(1),
@@ -171,6 +174,7 @@ class Clew(wiring.Component):
             ("row", memory_side.row),
             ("column", memory_side.column),
             ("access", memory_side.access),
+            ("port", memory_side.port),
             ("near_hop", memory_side.hop),
         ):
             for seen, monitor in zip(monitors, self._each(name), strict=True):

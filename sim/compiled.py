@@ -39,6 +39,7 @@ __all__ = [
     "BATCH_RECORD",
     "COMMAND_RECORD",
     "HOP_RECORD",
+    "PORT_RECORD",
     "BusError",
     "CompiledModel",
     "WaveFormat",
@@ -84,6 +85,20 @@ ACCESS_RECORD = np.dtype(
         ("context", "u1"),
         ("row_class", "u1"),
         ("write", "u1"),
+        ("channel", "<u4"),
+    ]
+)
+
+#: What passed the memory port of a channel's controller. response: 0 a request that was accepted, 1 a
+#: response that left. write: 0 a read, 1 a write, 2 a conditional write (a response: 0 or 1). The others are
+#: as in ACCESS_RECORD. Logged inside batches.
+PORT_RECORD = np.dtype(
+    [
+        ("cycle", "<u8"),
+        ("source", "u1"),
+        ("context", "u1"),
+        ("write", "u1"),
+        ("response", "u1"),
         ("channel", "<u4"),
     ]
 )
@@ -339,6 +354,10 @@ class CompiledModel:
     def accesses(self) -> NDArray[np.void]:
         """The access log since the last `clear_logs`, as ACCESS_RECORD."""
         return self._records(self._library.clew_model_log, 1, ACCESS_RECORD)
+
+    def ports(self) -> NDArray[np.void]:
+        """The log of the controllers' memory ports since the last `clear_logs`, as PORT_RECORD."""
+        return self._records(self._library.clew_model_log, 3, PORT_RECORD)
 
     def _records(self, log: Callable[..., int], which: int, record: np.dtype) -> NDArray[np.void]:
         count = ctypes.c_uint64()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..compiled import ACCESS_RECORD, BATCH_RECORD, COMMAND_RECORD, HOP_RECORD
+from ..compiled import ACCESS_RECORD, BATCH_RECORD, COMMAND_RECORD, HOP_RECORD, PORT_RECORD
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,6 +36,10 @@ class MemoryMonitor:
     def accesses(self) -> NDArray[np.void]:
         """No ACCESS_RECORD."""
         return np.zeros(0, dtype=ACCESS_RECORD)
+
+    def ports(self) -> NDArray[np.void]:
+        """No PORT_RECORD."""
+        return np.zeros(0, dtype=PORT_RECORD)
 
     def batch_windows(self) -> NDArray[np.void]:
         """No BATCH_RECORD."""

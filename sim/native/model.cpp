@@ -33,6 +33,17 @@ struct HopRecord {
 };
 static_assert(sizeof(HopRecord) == 16, "sim/compiled.py declares records of 16 bytes");
 
+// As PORT_RECORD in sim/compiled.py.
+struct PortRecord {
+    uint64_t cycle;
+    uint8_t source;
+    uint8_t context;
+    uint8_t write;     // 0 a read, 1 a write, 2 a conditional write (a response: 0 or 1)
+    uint8_t response;  // 0 a request is accepted, 1 a response leaves
+    uint32_t channel;
+};
+static_assert(sizeof(PortRecord) == 16, "sim/compiled.py declares records of 16 bytes");
+
 // As BATCH_RECORD in sim/compiled.py.
 struct BatchRecord {
     uint64_t begin;
@@ -57,6 +68,7 @@ struct Model {
     std::array<std::vector<CommandRecord>, CLEW_CHANNELS> commands;  // by channel
     std::vector<HopRecord> hops;
     std::vector<AccessRecord> accesses;
+    std::vector<PortRecord> ports;
     std::vector<BatchRecord> batches;
 
     Model() : store(clew_store_create()) {
@@ -79,11 +91,23 @@ struct Model {
         if (event) hops.push_back({cycle, address, event, context, place, channel});
     }
 
+    void log_port(uint8_t passes, uint8_t response, uint32_t tag, uint8_t write, uint32_t channel) {
+        if (!passes) return;
+        const uint8_t source = tag & 7, context = tag >> 3 & 63;
+        ports.push_back({cycle, source, context, write, response, channel});
+    }
+
 #define LOG_BUSES(N) LOG_COMMANDS(*top, N, cycle, commands[N])
 #define LOG_PROGRESS(N)                                                                           \
     log_hop(0, N, top->CHANNEL_PORT(near_hop, N, event), top->CHANNEL_PORT(near_hop, N, context), \
             top->CHANNEL_PORT(near_hop, N, address));                                             \
-    LOG_ACCESS(*top, N, cycle, accesses)
+    LOG_ACCESS(*top, N, cycle, accesses)                                                          \
+    log_port(top->CHANNEL_PORT(port, N, accepted), 0, top->CHANNEL_PORT(port, N, request_tag),    \
+             top->CHANNEL_PORT(port, N, request_write)                                            \
+                 << top->CHANNEL_PORT(port, N, request_conditional),                              \
+             N);                                                                                  \
+    log_port(top->CHANNEL_PORT(port, N, answered), 1, top->CHANNEL_PORT(port, N, response_tag),   \
+             top->CHANNEL_PORT(port, N, response_write), N);
 
     void look() {
         EACH_CHANNEL(LOG_BUSES)
@@ -247,13 +271,14 @@ EXPORT const void *clew_model_commands(void *handle, uint32_t channel, uint64_t 
     return log.data();
 }
 
-// The records of a log of the whole stack (0 hops, 1 accesses, 2 batches), valid as long.
+// The records of a log of the whole stack (0 hops, 1 accesses, 2 batches, 3 ports), valid as long.
 EXPORT const void *clew_model_log(void *handle, int32_t which, uint64_t *count) {
     const Model &model = *static_cast<Model *>(handle);
     switch (which) {
         case 0: *count = model.hops.size(); return model.hops.data();
         case 1: *count = model.accesses.size(); return model.accesses.data();
-        default: *count = model.batches.size(); return model.batches.data();
+        case 2: *count = model.batches.size(); return model.batches.data();
+        default: *count = model.ports.size(); return model.ports.data();
     }
 }
 
@@ -262,6 +287,7 @@ EXPORT void clew_model_clear_logs(void *handle) {
     for (auto &log : model.commands) log.clear();
     model.hops.clear();
     model.accesses.clear();
+    model.ports.clear();
     model.batches.clear();
 }
 

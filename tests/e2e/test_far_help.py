@@ -13,7 +13,8 @@ from firmware_py.design import design_for
 from firmware_py.far_help import geometry, parse_help
 from firmware_py.image import CreationOrder
 from firmware_py.machine import compiled_machine
-from firmware_py.place import Place, faults, measure
+from firmware_py.measure import measure
+from firmware_py.place import Place, faults
 from firmware_py.plan import Plan, make_plan
 from firmware_py.programs import default_image
 from firmware_py.replay import Run

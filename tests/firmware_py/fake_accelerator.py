@@ -1,8 +1,8 @@
 """A fake accelerator: the driver's and the monitor's side of a replay, walks by the golden interpreter.
 
-Latencies are made up: a near hop takes 80 cycles, a far one 300, a launch and a verdict 10 each, a copied
-atom 60. Its walks
-run one after another, on an open-page memory without refresh that obeys the timing table by being slow.
+Latencies are made up: a near hop takes 80 cycles, a far one 400, a launch and a verdict 150 each, a copied
+atom 60. All are longer than the link of `v100_hbm2` that they cross. Its walks run one after another, on an
+open-page memory without refresh that obeys the timing table by being slow.
 `corrupt` may change what a walk did, `forget_write` loses writes, `bad_command` breaks a timing rule.
 """
 
@@ -19,12 +19,12 @@ from hdl.layouts import ColumnOp, HopEvent, RefreshMode, RowClass, RowOp, Source
 from hdl.memory.stack import StackMap
 from hdl.registers import CommandOp
 from hdl.walker.isa import Instruction
-from sim.compiled import ACCESS_RECORD, BATCH_RECORD, COMMAND_RECORD, HOP_RECORD
+from sim.compiled import ACCESS_RECORD, BATCH_RECORD, COMMAND_RECORD, HOP_RECORD, PORT_RECORD
 from sim.model.command_checker import COLUMN_BUS, ROW_BUS
 from sim.model.interpreter import BUDGET_MAX, WalkResult, run_walk
 
-HOP_CYCLES = (80, 300)
-CROSSING_CYCLES = 10
+HOP_CYCLES = (80, 400)
+CROSSING_CYCLES = 150
 COPY_CYCLES = 60
 
 
@@ -35,6 +35,7 @@ class FakeAccelerator:
         self.completion_atoms = config.scratchpad.atoms // 4
         self.command_atoms = config.scratchpad.atoms - self.completion_atoms
         self._stack = StackMap(config.memory)
+        self._row_hit = config.memory.timing.row_hit
         self._open: dict[tuple[int, int, int], int] = {}
         self.memory: dict[int, tuple[int, ...]] = {}
         self.windows: dict[int, tuple[int, int, bool, int]] = {}
@@ -140,10 +141,15 @@ class FakeAccelerator:
     def _access(self, address, source, context, *, write=0):
         """One access from `self.cycle` on: PRE, ACT and the column command, as its row needs them."""
         channel = int(self._stack.channel(address))
+        arrived = self.cycle
+        if source == Source.FAR_WALKER.value:
+            # A cycle for the link, and one for a cache.
+            arrived += self.link.get("up", 0) + 2
+        self._ports.append((arrived, source, context, write, 0, channel))
         place = self._stack.channel_map.decode(self._stack.local(address))
         unit = (int(place.pseudo_channel), int(place.bank))
         log = self._commands[channel]
-        at = self.cycle
+        at = arrived + 2
         row_class = RowClass.HIT
         if self._open.get((channel, *unit)) != place.row:
             row_class = RowClass.CLOSED
@@ -157,6 +163,7 @@ class FakeAccelerator:
         op = ColumnOp.WRITE if write else ColumnOp.READ
         log.append((at, COLUMN_BUS, op.value, *unit, place.column))
         self._accesses.append((at, source, context, row_class.value, write, channel))
+        self._ports.append((at + self._row_hit, source, context, write, 1, channel))
 
     def _close_rows(self):
         self.cycle += 100
@@ -217,6 +224,9 @@ class FakeAccelerator:
     def accesses(self):
         return np.array(self._accesses, dtype=ACCESS_RECORD)
 
+    def ports(self):
+        return np.array(self._ports, dtype=PORT_RECORD)
+
     def commands(self, channel=0):
         return np.array(self._commands[channel], dtype=COMMAND_RECORD)
 
@@ -225,7 +235,7 @@ class FakeAccelerator:
 
     def clear_logs(self):
         self._all_hops += getattr(self, "_hops", [])
-        self._hops, self._accesses = [], []
+        self._hops, self._accesses, self._ports = [], [], []
         self._commands = [[] for _ in range(self._stack.channels)]
 
     def fetch(self, address, count):

@@ -1,0 +1,33 @@
+"""The ledger: what each layer took, from the logs of a run.
+
+Every array function here is vectorised: a run has millions of hops.
+"""
+
+from .accesses import RowShares, access_addresses, row_shares
+from .loops import Log, Loops, context_numbers, loops
+from .place_ledger import Ledger, make_ledger
+from .service import Service, service
+from .statistics import Statistics, statistics
+from .time_parts import PARTS, Crossings, Part, TimeParts, loop_time, walk_time
+
+__all__ = [
+    "PARTS",
+    "Crossings",
+    "Ledger",
+    "Log",
+    "Loops",
+    "Part",
+    "RowShares",
+    "Service",
+    "Statistics",
+    "TimeParts",
+    "access_addresses",
+    "context_numbers",
+    "loop_time",
+    "loops",
+    "make_ledger",
+    "row_shares",
+    "service",
+    "statistics",
+    "walk_time",
+]
