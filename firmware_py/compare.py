@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from sim.trace.schema import Trace
 from .assembler import Image
 from .batches import ring_size
 from .control import Control
+from .effect import Effect, effect
+from .energy import PlaceEnergy, place_energy
 from .errors import InputError
 from .far_help import CacheSetting, FarHelp
 from .image import Layout
@@ -129,6 +132,8 @@ class Comparison:
     far_help: FarHelp
     cache: CacheSetting | None
     """The far place's cache; None without one."""
+    solved: int
+    """Searches replayed that ended with the status solved."""
     repeated: int
     """Searches that were replayed again, because there were fewer than asked at a time."""
     files: Sequence[FileVerdicts]
@@ -151,6 +156,20 @@ class Comparison:
         """The figures by the name of their place."""
         bare = {} if self.bare_far is None else {BARE_FAR: self.bare_far}
         return {"near": self.near, "far": self.far, **bare}
+
+    @property
+    def effect(self) -> Effect:
+        """What near memory changes of the far place: of its loop, its walk and its whole replay."""
+        return effect("near", self.near, over="far", base=self.far)
+
+    @property
+    def energy(self) -> dict[Literal["near", "far"], PlaceEnergy | None]:
+        """The energy of each place; None where none of its path is published."""
+        path, port = self.far_path.path.name, self.near_path and self.near_path.path.name
+        return {
+            "near": place_energy(self.near, path=path, port=port, solved=self.solved),
+            "far": place_energy(self.far, path=path, solved=self.solved),
+        }
 
     @property
     def violations(self) -> int:
@@ -256,6 +275,7 @@ def compare(
         near_path=places["near"].port,
         far_help=help_,
         cache=places["far"].cache if help_.cache else None,
+        solved=sum(trace.end.status == "solved" for trace in traces),
         repeated=len(traces) - sum(len(file.traces) for file in files),
         files=_verdicts(plan, files, near_figures.run, away.run),
         near=near_figures,

@@ -18,6 +18,7 @@ from hdl.layouts import RefreshMode
 from .assembler import Image
 from .batches import ring_size
 from .compare import TraceFile, repeated
+from .effect import ratio
 from .errors import InputError
 from .far_help import FarHelp, parse_help
 from .hits import FileHits, hits_by_file
@@ -26,7 +27,6 @@ from .machine import Machine, OpenMachine
 from .measure import measure
 from .place import AT_THE_MEMORY, Place, PlaceFigures, faults
 from .plan import Plan, make_plan, require_concurrent
-from .report.document import ratio
 
 __all__ = ["Crossover", "Point", "Variant", "crossover", "parse_concurrent", "speedups", "variants"]
 

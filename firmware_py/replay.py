@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hdl.layouts import HopEvent, VerdictKind
+from hdl.layouts import HopEvent, Source, VerdictKind
 from sim.model.interpreter import BUDGET_MAX
 
 from .assembler import Image
@@ -108,6 +108,11 @@ class Run:
     memory_differs: list[int]
     """Addresses at which memory is not what the host's mirror holds after the replay."""
     logs: Logs = field(repr=False)
+
+    @property
+    def walker_source(self) -> int:
+        """The `Source` of the walker's accesses in the logs."""
+        return (Source.NEAR_WALKER.value, Source.FAR_WALKER.value)[self.place]
 
 
 def run_plan(

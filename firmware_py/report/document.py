@@ -14,9 +14,11 @@ from typing import Any
 from sim.trace.output import output_target, temporary_name, whole_file
 
 from ..compare import Comparison, FileVerdicts, Tally
+from ..effect import ratio
 from ..errors import InputError
 from ..far_help import STACK_LEVEL_CYCLES, STREAM_RESULT_CYCLES
 from ..place import PlaceFigures
+from .ledger_document import ledger_details
 
 __all__ = ["SCHEMA", "document", "require_output", "write_document", "write_text"]
 
@@ -73,6 +75,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
                 "far": comparison.far.walks_per_second,
             },
             "repeated_searches": comparison.repeated,
+            **ledger_details(comparison),
             "failures": list(comparison.failures),
         },
     }
@@ -106,11 +109,6 @@ def require_output(path: Path, *, inputs: Sequence[Path] = ()) -> None:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
-
-
-def ratio(over: float | None, under: float | None) -> float | None:
-    """`over` / `under`; None where there is none."""
-    return None if over is None or not under else over / under
 
 
 def by_check(files: Sequence[FileVerdicts]) -> dict[str, Tally]:

@@ -11,11 +11,14 @@ from hdl.layouts import RefreshMode
 from sim.trace.errors import printable
 
 from ..compare import Comparison, Tally
+from ..effect import ratio
 from ..far_help import STACK_LEVEL_CYCLES, STREAM_RESULT_CYCLES, size_text
 from ..ledger import Statistics
 from ..paths import FarPath
 from ..place import PlaceFigures
-from .document import by_check, by_source, ratio, unchecked
+from .document import by_check, by_source, unchecked
+from .ledger_table import ledger_tables
+from .numbers import number, times
 
 __all__ = ["PIPE_WIDTH", "comparison_table", "console", "print_comparison"]
 
@@ -41,8 +44,9 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_comparison(comparison: Comparison, target: Console) -> None:
-    """The table, and a line for each fault."""
-    target.print(comparison_table(comparison))
+    """The tables, and a line for each fault."""
+    for table in (comparison_table(comparison), *ledger_tables(comparison)):
+        target.print(table)
     for failure in comparison.failures:
         target.print(Text(printable(failure), style="bold red"), soft_wrap=True)
 
@@ -102,33 +106,33 @@ def comparison_table(comparison: Comparison) -> Table:
         rows.add(
             "reads per walk",
             name,
-            _number(_value(near.reads_per_walk, label)),
-            _number(_value(far.reads_per_walk, label)),
+            number(_value(near.reads_per_walk, label)),
+            number(_value(far.reads_per_walk, label)),
         )
     rows.section()
     _latency(rows, "loop latency", near.loop, far.loop, clock)
     rows.add("physical bound", "mean", _time(near.bound_mean, clock), _time(far.bound_mean, clock))
-    rows.add("loop / bound", "", _times(near.ledger.ratio_to_bound), _times(far.ledger.ratio_to_bound))
+    rows.add("loop / bound", "", times(near.ledger.ratio_to_bound), times(far.ledger.ratio_to_bound))
     for name in ("hit", "closed", "conflict"):
         rows.add("row of a read", name, _share(near, name), _share(far, name))
     if count > 1:
         rows.section()
-        for number, trees in enumerate(comparison.trees):
-            what = f"channel {number}, {trees:,} tree{'' if trees == 1 else 's'}"
+        for channel, trees in enumerate(comparison.trees):
+            what = f"channel {channel}, {trees:,} tree{'' if trees == 1 else 's'}"
             rows.add(
                 "reads of walks",
                 what,
-                *(f"{place.channels[number].rows.reads:,}" for place in (near, far)),
+                *(f"{place.channels[channel].rows.reads:,}" for place in (near, far)),
             )
     rows.section()
     _throughput(rows, comparison)
     rows.section()
     _verdicts(rows, comparison)
     rows.section()
-    rows.add("speed-up of near", "walk, mean", _times(ratio(far.walk.mean, near.walk.mean)), "")
-    rows.add("speed-up of near", "walk, p50", _times(ratio(far.walk.p50, near.walk.p50)), "")
-    rows.add("speed-up of near", "loop, mean", _times(ratio(far.loop.mean, near.loop.mean)), "")
-    rows.add("speed-up of near", "isolated: an input", _times(comparison.isolated_speedup), "")
+    rows.add("speed-up of near", "walk, mean", times(ratio(far.walk.mean, near.walk.mean)), "")
+    rows.add("speed-up of near", "walk, p50", times(ratio(far.walk.p50, near.walk.p50)), "")
+    rows.add("speed-up of near", "loop, mean", times(ratio(far.loop.mean, near.loop.mean)), "")
+    rows.add("speed-up of near", "isolated: an input", times(comparison.isolated_speedup), "")
     return table
 
 
@@ -231,26 +235,14 @@ def _value(statistics: Statistics, name: str) -> float | None:
     return getattr(statistics, name)
 
 
-def _number(value: float | None) -> str:
-    if value is None:
-        return "-"
-    if value == int(value) or value >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:,.2f}" if value < 100 else f"{value:,.1f}"
-
-
 def _time(cycles: float | None, clock: float) -> str:
     if cycles is None:
         return "-"
-    return f"{_number(cycles)} cycles = {_number(cycles * clock)} ns"
+    return f"{number(cycles)} cycles = {number(cycles * clock)} ns"
 
 
 def _rate(value: float | None) -> str:
     return "-" if value is None else f"{value / 1e6:,.2f} million"
-
-
-def _times(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f} x"
 
 
 def _share(figures: PlaceFigures, name: str) -> str:
