@@ -385,7 +385,7 @@ def _compare(
             announce=reporter.announce,
             progress=reporter.advance,
         )
-    outputs.write(comparison)
+        outputs.write(comparison, announce=reporter.announce)
     print_comparison(comparison, console())
     if comparison.failures:
         raise typer.Exit(1)

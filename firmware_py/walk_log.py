@@ -11,8 +11,8 @@ from hdl.config import MemoryConfig
 from hdl.layouts import CONTEXT_WIDTH, HopEvent
 from hdl.memory.stack import StackMap
 
-from .batches import Batch
 from .replay import Plan, Run
+from .walk_numbers import walk_numbers
 
 __all__ = ["LoggedWalk", "replay_span", "walk_log"]
 
@@ -51,14 +51,14 @@ def walk_log(plan: Plan, run: Run, memory: MemoryConfig) -> list[LoggedWalk]:
     order = np.lexsort((hops["cycle"], contexts, batches))
     hops, contexts = hops[order], contexts[order]
     verdicts = np.flatnonzero(hops["event"] == HopEvent.VERDICT.value)
-    launched = _launched(plan, run.place, StackMap(memory))
+    launched = walk_numbers(plan, place=run.place, stack=StackMap(memory)).tolist()
     if len(verdicts) != len(launched):
         raise ValueError(f"hop log: {len(verdicts)} verdicts: expected {len(launched)} by the plan")
     cycles, addresses = hops["cycle"].astype(np.int64), hops["address"].astype(np.int64)
     walks: list[LoggedWalk] = []
     first = 0
     for number, end in zip(launched, verdicts.tolist(), strict=True):
-        if number is not None:
+        if number >= 0:
             inside = int(cycles[end] - cycles[first])
             walks.append(
                 LoggedWalk(
@@ -82,23 +82,3 @@ def replay_span(plan: Plan, run: Run) -> tuple[int, int]:
         return int(windows["begin"][0]), int(windows["end"][-1])
     ends = [int(log["cycle"][-1]) + 1 for log in run.logs.commands if len(log)]
     return 0, max(ends, default=0)
-
-
-def _launched(plan: Plan, place: int, stack: StackMap) -> list[int | None]:
-    """The number of every walk by batch, channel, context and time; None: it only marks a time."""
-    keys: list[tuple[int, int, int, int, int | None]] = []
-    for index, batch in enumerate(plan.batches):
-        for row, number in _rows(batch):
-            head, address = (int(word) for word in batch.atoms[row, :2])
-            channel = 0 if place else int(stack.channel(address))
-            keys.append((index, channel, head >> 12 & (1 << CONTEXT_WIDTH) - 1, row, number))
-    keys.sort(key=lambda key: key[:4])
-    return [number for *_, number in keys]
-
-
-def _rows(batch: Batch) -> list[tuple[int, int | None]]:
-    """The row of every WALK with its number."""
-    return [
-        *zip(batch.walk_rows, batch.walk_numbers, strict=True),
-        *((row, None) for row in batch.mark_rows),
-    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,21 +68,28 @@ class Outputs:
 
         return recording_machine(self.waves, self.waves_cycles)
 
-    def write(self, comparison: Comparison) -> None:
-        """Write every file that was asked for but the waveforms, each whole or not at all. Raises OSError."""
+    def write(self, comparison: Comparison, *, announce: Callable[[str], None]) -> None:
+        """Write every file that was asked for but the waveforms, each whole or not at all.
+
+        `announce` is told which. Raises OSError naming the file.
+        """
         if self.json is not None:
             write_document(self.json, document(comparison))
         if self.commands is not None:
+            announce(f"writing {self.commands}")
             write_commands(self.commands, comparison)
         if self.perfetto is not None:
+            announce(f"writing {self.perfetto}")
             write_perfetto(self.perfetto, comparison)
         if self.plot is not None:
+            announce(f"drawing {self.plot}")
             from .figures.comparison import comparison_pictures
             from .figures.picture import measured_title, write_pictures
 
             title = measured_title(comparison.config, comparison.far_path)
             write_pictures(self.plot, comparison_pictures(comparison), title=title)
         if self.html is not None:
+            announce(f"writing {self.html}")
             from .page.write import write_page
 
             write_page(self.html, comparison)

@@ -10,8 +10,8 @@ from firmware_py.far_help import parse_help
 from firmware_py.report.figures.banks import WINDOW_CYCLES, bank_window
 from firmware_py.report.figures.comparison import comparison_pictures
 from firmware_py.report.figures.latency import walk_latency_picture
-from firmware_py.report.figures.loop import loop_shares
 from firmware_py.report.figures.picture import inline_svg, measured_title, write_pictures
+from firmware_py.report.figures.time_parts import time_picture
 from hdl.memory.timing import Command
 
 from .test_compare import comparison
@@ -25,7 +25,7 @@ def found():
 
 def test_every_picture_has_words_and_numbers(found):
     pictures = comparison_pictures(found)
-    assert [picture.name for picture in pictures] == ["latency", "reads", "loop", "banks"]
+    assert [picture.name for picture in pictures] == ["latency", "reads", "time", "banks"]
     for picture in pictures:
         assert picture.text.endswith(".") and picture.numbers.rows
         assert {len(row) for row in picture.numbers.rows} == {len(picture.numbers.header)}
@@ -49,11 +49,16 @@ def test_help_brings_the_bare_far_place_onto_the_same_axis():
     assert comparison(depth_first(), bare_far=True).bare_far is None
 
 
-def test_parts_of_a_loop_sum_up_to_it(found):
-    for name, figures in found.places.items():
-        shares = loop_shares(found, figures, near=name == "near")
-        assert sum(shares.values()) == pytest.approx(figures.loop.mean)
-        assert ("link" in shares) == (name == "far")
+def test_parts_of_a_loop_and_of_a_walk_sum_up_to_it(found):
+    numbers = time_picture(found).numbers
+    columns = dict(zip(numbers.header, zip(*numbers.rows, strict=True), strict=True))
+    names = columns["mean ns"]
+    for place, figures in found.places.items():
+        for what, whole in (("loop", figures.loop), ("walk", figures.walk)):
+            values = dict(zip(names, columns[f"{what}, {place}"], strict=True))
+            parts = [float(values[name]) for name in names if name not in ("sum", names[-1])]
+            assert sum(parts) == pytest.approx(float(values["sum"]), abs=0.1)
+            assert float(values["sum"]) == pytest.approx(whole.mean, abs=0.1)
 
 
 def test_the_window_holds_the_commands_of_the_log(found):

@@ -32,7 +32,7 @@ _BEFORE = 0.4
 #: How each command is marked, and in which colour.
 _MARKS = {
     Command.ACT: ("^", "controller"),
-    Command.PRE: ("v", "wait"),
+    Command.PRE: ("v", "queue"),
     Command.RD: ("o", "near"),
     Command.RDA: ("o", "near"),
     Command.WR: ("s", "far"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...crossover import Crossover
-from .latency import number
+from ..numbers import number
 from .picture import Numbers, Picture, tidy
 
 if TYPE_CHECKING:

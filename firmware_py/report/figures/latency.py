@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ...compare import Comparison
 from ...ledger import Statistics
 from ...place import PlaceFigures
-from .picture import COLOURS, WHOLE, Numbers, Picture, tidy
+from ..numbers import number
+from .picture import COLOURS, Numbers, Picture, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
@@ -59,8 +60,6 @@ def walk_latency_picture(comparison: Comparison) -> Picture:
                 *_statistics(walks),
             ],
         ),
-        width=WHOLE,
-        height=4.0,
     )
 
 
@@ -109,13 +108,6 @@ def reads_picture(comparison: Comparison) -> Picture:
 def place_label(comparison: Comparison, name: str) -> str:
     """The place as a legend calls it: whether the far one has help."""
     return "far with help" if name == "far" and comparison.far_help.names else name
-
-
-def number(value: float | None) -> str:
-    """A number with four significant digits or all of its whole ones; a dash for none."""
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if value == int(value) or value >= 1000 else f"{value:,.4g}"
 
 
 def _statistics(samples: dict[str, Statistics]) -> list[tuple[str, ...]]:

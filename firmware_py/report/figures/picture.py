@@ -49,12 +49,14 @@ COLOURS = {
     "near": "#0072b2",
     "far": "#d55e00",
     "far without help": "#cc79a7",
-    "device": "#56b4e9",
-    "controller": "#009e73",
-    "walker": "#f0e442",
     "link": "#d55e01",
+    "queue": "#999999",
+    "arbitration": "#5b4636",
+    "controller": "#009e73",
+    "device": "#56b4e9",
     "cache": "#cc79a8",
-    "wait": "#999999",
+    "walker": "#f0e442",
+    "help": "#7d3c98",
     "refresh": "#e69f00",
 }
 #: Text and axes.

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from rich.table import Table
+
 from hdl.memory.timing import TimingPreset
 
 from ...compare import Comparison
+from ...effect import ratio
+from ...energy import NOT_COUNTED, energies
 from ...far_help import STACK_LEVEL_CYCLES, STREAM_RESULT_CYCLES, size_text
 from ...ledger import Statistics
 from ...paths import FarPath
-from ..document import by_check, by_source, ratio, unchecked
-from ..figures.latency import number, place_label
+from ..document import by_check, by_source, unchecked
+from ..figures.latency import place_label
 from ..figures.picture import WHOLE, Numbers, Picture, inline_svg
+from ..ledger_table import ledger_tables
+from ..numbers import number
 from ..table import comparison_table
 
 __all__ = [
@@ -202,24 +208,33 @@ def verdicts(comparison: Comparison) -> str:
 
 
 def numbers(comparison: Comparison) -> str:
-    """The table of the terminal, whole."""
-    table = comparison_table(comparison)
-    columns = [list(column.cells) for column in table.columns]
-    heads = "".join(
-        f'<th scope="col"{_right(index > 1)}>{escape(str(column.header))}</th>'
-        for index, column in enumerate(table.columns)
+    """The tables of the terminal, whole."""
+    return _rich(comparison_table(comparison), "Comparison", titled=False) + "".join(
+        _rich(table, str(table.title), titled=True) for table in ledger_tables(comparison)
     )
-    starts = [True, *(row.end_section for row in table.rows)]
+
+
+def _rich(table: Table, name: str, *, titled: bool) -> str:
+    """A table of the terminal as one of the page."""
+    columns = [list(column.cells) for column in table.columns]
+    right = [column.justify == "right" for column in table.columns]
+    heads = "".join(
+        f'<th scope="col"{_right(at)}>{escape(str(column.header))}</th>'
+        for column, at in zip(table.columns, right, strict=True)
+    )
+    starts = [False, *(row.end_section for row in table.rows)]
     rows = "".join(
         ('<tr class="section-start">' if start else "<tr>")
-        + "".join(f"<td{_right(index > 1)}>{escape(str(cell))}</td>" for index, cell in enumerate(cells))
+        + "".join(f"<td{_right(at)}>{escape(str(cell))}</td>" for cell, at in zip(cells, right, strict=True))
         + "</tr>"
         for start, cells in zip(starts, zip(*columns, strict=True), strict=False)
     )
     return (
-        '<div class="card"><div class="wide" tabindex="0" role="group" aria-label="Every number">'
+        (f"<h3>{escape(name)}</h3>" if titled else "")
+        + f'<div class="card"><div class="wide" tabindex="0" role="group" aria-label="{escape(name)}">'
         f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
-        f'<p class="note">{escape(str(table.caption))}</p></div>'
+        + (f'<p class="note setting">{escape(str(table.caption))}</p>' if table.caption else "")
+        + "</div>"
     )
 
 
@@ -248,9 +263,16 @@ def sources(comparison: Comparison) -> str:
         )
     paths = Numbers(header=("preset", "name", "value", "source"), rows=rows)
     timing = comparison.config.memory.timing
-    return _card("Paths and help: inputs of the comparison", paths) + _card(
-        f"Timing of {timing.name}",
-        Numbers(header=("parameter", "value", "source"), rows=list(_timing(timing))),
+    energy = Numbers(
+        header=("energy", "pJ an activate or a bit", "what", "source"), rows=list(_energies(comparison))
+    )
+    return (
+        _card("Paths and help: inputs of the comparison", paths)
+        + _card(f"Energy; not counted: {NOT_COUNTED}", energy)
+        + _card(
+            f"Timing of {timing.name}",
+            Numbers(header=("parameter", "value", "source"), rows=list(_timing(timing))),
+        )
     )
 
 
@@ -258,6 +280,19 @@ def _path(kind: str, path: FarPath) -> tuple[str, str, str, str]:
     published = path.path
     value = f"{published.published_ns:g} ns a dependent read, row {published.row_state}: {published.what}"
     return kind, published.name, value, published.source
+
+
+def _energies(comparison: Comparison) -> Iterable[tuple[str, str, str, str]]:
+    """The published energies that the comparison used."""
+    known = energies()
+    paths = [path for path in (comparison.far_path, comparison.near_path) if path is not None]
+    links = {path.path.name: known.links.get(path.path.name) for path in paths}
+    for name, row in (("", known.activate), ("", known.array), *links.items()):
+        if row is None:
+            yield "link", "-", f"nothing is published here of the path {name}", "-"
+        else:
+            low, typical, high = row.energy.low, row.energy.typical, row.energy.high
+            yield row.name, f"{typical:g} ({low:g} to {high:g})", row.what, row.source
 
 
 def _timing(timing: TimingPreset) -> Iterable[tuple[str, str, str]]:
@@ -271,8 +306,7 @@ def _timing(timing: TimingPreset) -> Iterable[tuple[str, str, str]]:
         known = getattr(timing.organisation, name, None)
         yield name, shown.get(name, "-" if known is None else f"{known:,}"), source
     for name, value in timing.values.items():
-        derived = f" (derived: {value.source})" if value.derived else value.source
-        yield name, f"{value.cycles} cycles", derived.strip()
+        yield name, f"{value.cycles} cycles", value.source
 
 
 def _card(title: str, content: Numbers) -> str:
