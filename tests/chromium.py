@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -16,6 +17,9 @@ _ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
+
+#: The time at which a page is opened.
+_BEGIN = datetime(2024, 1, 1)
 
 
 @contextmanager
@@ -47,9 +51,10 @@ class Watched:
         self._address = path.as_uri()
 
     def __enter__(self):
-        # The test moves the clock.
-        self.page.clock.install()
+        # The test moves the clock: an hour later it stands still.
+        self.page.clock.install(time=_BEGIN)
         self.page.goto(self._address)
+        self.page.clock.pause_at(_BEGIN + timedelta(hours=1))
         return self
 
     def __exit__(self, kind, error, trace):

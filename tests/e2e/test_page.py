@@ -11,10 +11,13 @@ import pytest
 
 from firmware_py.report.page.write import write_page
 from tests.chromium import Watched, chromium
+from tests.firmware_py.fake_accelerator import CROSSING_CYCLES, HOP_CYCLES
 from tests.firmware_py.test_compare import comparison
 from tests.firmware_py.test_page import HOSTILE, hostile
 from tests.firmware_py.test_replay import beam, depth_first
 
+#: ns of a walk of two reads in each place; the fake accelerator's cycle is one.
+TOTAL = {place: 2 * hop + 2 * CROSSING_CYCLES for place, hop in zip(("near", "far"), HOP_CYCLES, strict=True)}
 #: WCAG 2.2 AA, success criterion 1.4.3: contrast of text to what is behind it.
 CONTRAST = 4.5
 
@@ -53,7 +56,6 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Near reads take 80 ns, far ones 300; a launch and a verdict 10 each."""
     path = tmp_path_factory.mktemp("page") / "page.html"
     write_page(path, comparison(depth_first("first"), beam(), depth_first("last")))
     return path
@@ -96,11 +98,11 @@ def test_near_is_over_before_far_at_the_true_ratio(browser: Any, page_file: Path
             if len(over) == 2:
                 break
         frame = 0.05 * speed
-        assert over["near"] == pytest.approx(2 * 80 + 20, abs=frame)
-        assert over["far"] == pytest.approx(2 * 300 + 20, abs=frame)
+        assert over["near"] == pytest.approx(TOTAL["near"], abs=frame)
+        assert over["far"] == pytest.approx(TOTAL["far"], abs=frame)
         assert page.locator("#play").get_attribute("aria-pressed") == "false"
-        assert "verdict after 180 ns" in page.locator("#lane-near .state").inner_text()
-        assert "near: verdict after 180 ns" in page.locator("#status").inner_text()
+        assert f"verdict after {TOTAL['near']} ns" in page.locator("#lane-near .state").inner_text()
+        assert f"near: verdict after {TOTAL['near']} ns" in page.locator("#status").inner_text()
 
 
 def test_the_keyboard_does_what_the_buttons_do(browser: Any, page_file: Path) -> None:
@@ -123,7 +125,7 @@ def test_the_keyboard_does_what_the_buttons_do(browser: Any, page_file: Path) ->
         page.keyboard.press("ArrowLeft")
         assert _clock(page) == moments[1]
         page.keyboard.press("End")
-        assert _lane(page, "far")["done"] == "true" and _clock(page) == 620
+        assert _lane(page, "far")["done"] == "true" and _clock(page) == TOTAL["far"]
         page.keyboard.press("Space")
         assert page.locator("#play").get_attribute("aria-pressed") == "true"
         page.keyboard.press("Space")

@@ -30,12 +30,13 @@ def _read_vcd(path: Path) -> tuple[str, dict[str, list[tuple[int, int]]]]:
     scale = re.search(r"\$timescale\s+(\S+)\s+\$end", text)
     assert scale is not None
     head, _, body = text.partition("$enddefinitions $end")
-    names: dict[str, list[str]] = defaultdict(list)
+    # A port and the signal that it is wired to share a code and a name.
+    names: dict[str, set[str]] = defaultdict(set)
     depth = 0
     for kind, rest in re.findall(r"\$(scope|upscope|var)\b(.*?)\$end", head, re.DOTALL):
         if kind == "var" and depth <= 2:
             _, _, code, name, *_ = rest.split()
-            names[code].append(name)
+            names[code].add(name)
         depth += {"scope": 1, "upscope": -1}.get(kind, 0)
     changes: dict[str, list[tuple[int, int]]] = defaultdict(list)
     now = 0

@@ -65,13 +65,14 @@ def walk_latency_picture(comparison: Comparison) -> Picture:
 
 def reads_picture(comparison: Comparison) -> Picture:
     """The share of walks by the number of records that they read."""
-    places = comparison.places
-    reads = {name: _reads(figures) for name, figures in places.items()}
-    alike = {values.tobytes() for values in reads.values()}
-    if len(alike) == 1:
+    reads = {place_label(comparison, name): _reads(figures) for name, figures in comparison.places.items()}
+    colours = dict(zip(reads, (COLOURS[name] for name in comparison.places), strict=True))
+    if len({values.tobytes() for values in reads.values()}) == 1:
         # Without help every place reads the same records.
-        reads = {"near": reads["near"]}
-    bins = _bins(max((int(values.max()) for values in reads.values() if len(values)), default=0))
+        reads = {"every place": reads["near"]}
+        colours = {"every place": COLOURS["near"]}
+    most = max((int(values.max()) for values in reads.values() if len(values)), default=0)
+    bins = _bins(most)
     counts = {name: _counts(values, bins) for name, values in reads.items()}
     labels = [str(low) if low == high else f"{low}-{high}" for low, high in bins]
 
@@ -80,14 +81,12 @@ def reads_picture(comparison: Comparison) -> Picture:
         width = 0.8 / len(counts)
         for index, (name, count) in enumerate(counts.items()):
             at = np.arange(len(bins)) + (index - (len(counts) - 1) / 2) * width
-            label = "in every place" if len(alike) == 1 else place_label(comparison, name)
-            axes.bar(at, 100 * count / max(int(count.sum()), 1), width, color=COLOURS[name], label=label)
+            axes.bar(at, 100 * count / max(int(count.sum()), 1), width, color=colours[name], label=name)
         tidy(axes, xlabel="reads of a walk", ylabel="walks, %")
         axes.set_xticks(range(len(bins)), labels)
         axes.grid(visible=False, axis="x")
         axes.legend(loc="upper right")
 
-    most = max((int(values.max()) for values in reads.values() if len(values)), default=0)
     mean = comparison.near.reads_per_walk.mean
     return Picture(
         name="reads",
@@ -96,7 +95,7 @@ def reads_picture(comparison: Comparison) -> Picture:
         f"{number(mean)} records in the mean; the longest walk of any place reads {most:,}.",
         draw=draw,
         numbers=Numbers(
-            header=("reads", *(f"walks, {place_label(comparison, name)}" for name in counts)),
+            header=("reads", *(f"walks, {name}" for name in counts)),
             rows=[
                 (label, *(f"{int(count[row]):,}" for count in counts.values()))
                 for row, label in enumerate(labels)
