@@ -46,6 +46,23 @@ def test_walks_loops_and_commands_are_those_of_the_run():
         assert crossings == 2 * (figures.walk.count if name == "near" else figures.loop.count)
 
 
+def test_commands_of_a_bank_lie_within_the_time_that_their_row_is_open():
+    rows = {}
+    seen = set()
+    for event in trace_events(comparison(depth_first(), beam())):
+        if event["ph"] != "X":
+            continue
+        track = event["pid"], event["tid"]
+        if event["name"].startswith("row "):
+            rows[track] = event
+        elif event["name"] in ("ACT", "RD", "WR", "PRE"):
+            seen.add(event["name"])
+            row = rows[track]
+            assert row["ts"] <= event["ts"], event
+            assert event["ts"] + event["dur"] <= row["ts"] + row["dur"] + 1e-9, event
+    assert {"ACT", "RD", "WR"} <= seen
+
+
 def test_a_comparison_with_help_has_the_bare_far_place_too():
     found = comparison(depth_first(), far_help=parse_help("stack"), bare_far=True)
     document = {"displayTimeUnit": "ns", "traceEvents": list(trace_events(found))}
