@@ -28,7 +28,7 @@ _OTHERS = 5
 _NODES, _WALKS = 1500, 200
 #: Most bytes of all searches together.
 _BYTES = 3_000_000
-#: Most characters of a node's text.
+#: Most characters of a text of a trace.
 _CHARACTERS = 80
 
 
@@ -121,7 +121,7 @@ class _Source:
         kept, shown = _chosen(parents, steps)
         index = {node: place for place, node in enumerate(kept)}
         return {
-            "name": trace.name,
+            "name": _cut(trace.name),
             "file": trace.file,
             "algorithm": trace.begin.algorithm,
             "status": trace.end.status,
@@ -184,7 +184,7 @@ class _Source:
             "check": question.check,
             "program": question.program,
             "source": question.source,
-            "reason": question.reason,
+            "reason": None if question.reason is None else _cut(question.reason),
             "start": index.get(names.get(question.start, -1)),
             "expected": question.expectation.describe(name),
             "right": number not in self._wrong,
