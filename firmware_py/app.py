@@ -85,7 +85,7 @@ Waves = Annotated[
 WavesCycles = Annotated[
     int, typer.Option("--waves-cycles", help="Cycles of batches that a waveform records in each place.")
 ]
-#: Cycles that a waveform records if no other number is asked for: two refreshes of HBM2, some 50 MB of VCD.
+#: Cycles that a waveform records if no other number is asked for: two refreshes of HBM2, 20 to 40 MB of VCD.
 _WAVES_CYCLES = 10_000
 
 
