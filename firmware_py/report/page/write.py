@@ -15,6 +15,8 @@ from ..document import write_text
 from ..figures.comparison import comparison_pictures
 from . import sections
 from .searches import SearchData, search_data
+from .sources import sources
+from .verdicts import verdicts
 
 __all__ = ["page_text", "write_page"]
 
@@ -40,9 +42,9 @@ def page_text(comparison: Comparison) -> str:
         headline=sections.headline(comparison),
         pictures="".join(map(sections.picture, comparison_pictures(comparison))),
         replay=Template(_file("replay.html")).substitute(shown=escape(_shown(shown))),
-        verdicts=sections.verdicts(comparison),
+        verdicts=verdicts(comparison),
         numbers=sections.numbers(comparison),
-        sources=sections.sources(comparison),
+        sources=sources(comparison),
         data=_inside_script(shown),
         script=script,
     )
