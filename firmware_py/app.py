@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,9 @@ from .program_cli import assemble, disassemble
 from .sweep_cli import sweep
 from .trace_cli import app as trace_app
 from .worth_cli import worth
+
+if TYPE_CHECKING:
+    from .report.outputs import Outputs
 
 __all__ = ["app"]
 
@@ -71,6 +74,23 @@ AddressMapEntries = Annotated[
     ),
 ]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the comparison here, as JSON.")]
+Html = Annotated[
+    Path | None, typer.Option("--html", help="Write a page with figures, the search trees and a replay here.")
+]
+Plot = Annotated[Path | None, typer.Option("--plot", help="Draw it here: .png, .svg or .pdf.")]
+Perfetto = Annotated[
+    Path | None, typer.Option("--perfetto", help="Write walks and commands here, for ui.perfetto.dev.")
+]
+Commands = Annotated[Path | None, typer.Option("--commands", help="Write every memory command here, as CSV.")]
+Waves = Annotated[
+    Path | None,
+    typer.Option("--waves", help="Record waveforms: NAME.vcd or NAME.fst into NAME.near... and NAME.far..."),
+]
+WavesCycles = Annotated[
+    int, typer.Option("--waves-cycles", help="Cycles of batches that a waveform records in each place.")
+]
+#: Cycles that a waveform records if no other number is asked for: two refreshes of HBM2, 20 to 40 MB of VCD.
+_WAVES_CYCLES = 10_000
 
 
 @app.command()
@@ -91,12 +111,26 @@ def compare(
     stages: Stages = 1,
     clock_ratio: ClockRatio = 1,
     json: Json = None,
+    html: Html = None,
+    plot: Plot = None,
+    perfetto: Perfetto = None,
+    commands: Commands = None,
+    waves: Waves = None,
+    waves_cycles: WavesCycles = _WAVES_CYCLES,
 ) -> None:
     """Replay traces near and far and compare. Exit status 1: a verdict was wrong or a rule broken."""
-    from .report.document import require_output
+    from .report.outputs import Outputs
 
-    if json is not None:
-        require_output(json, inputs=files)
+    outputs = Outputs(
+        json=json,
+        html=html,
+        plot=plot,
+        perfetto=perfetto,
+        commands=commands,
+        waves=waves,
+        waves_cycles=waves_cycles,
+    )
+    outputs.require(inputs=files)
     _compare(
         lambda: files,
         memory=memory,
@@ -113,7 +147,7 @@ def compare(
         address_map=address_map,
         stages=stages,
         clock_ratio=clock_ratio,
-        json=json,
+        outputs=outputs,
     )
 
 
@@ -129,7 +163,7 @@ def crossover(
         str, typer.Option(help="Caches of the far place: NAME or NAME:SIZE, with commas.")
     ] = "v100_l2:64KiB,v100_l2:1MiB,v100_l2",
     json: Json = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw it here: .png, .svg or .pdf.")] = None,
+    plot: Plot = None,
 ) -> None:
     """Measure near, far and far with help over concurrency and cache. Exit status 1: a verdict was wrong."""
     from .compare import read_files
@@ -144,7 +178,8 @@ def crossover(
     from .questions import require_questions
     from .report.crossover import crossover_document, print_crossover
     from .report.document import require_output, write_document
-    from .report.plot import require_plot, write_plot
+    from .report.figures.crossover import crossover_pictures
+    from .report.figures.picture import measured_title, require_plot, write_pictures
     from .report.table import console
 
     numbers, rows = parse_concurrent(concurrent), variants(cache)
@@ -174,7 +209,8 @@ def crossover(
     if json is not None:
         write_document(json, crossover_document(result))
     if plot is not None:
-        write_plot(plot, result)
+        title = measured_title(config, result.far.path)
+        write_pictures(plot, crossover_pictures(result), title=title)
     print_crossover(result, console())
     if result.failures:
         raise typer.Exit(1)
@@ -196,6 +232,12 @@ def demo(
     stages: Stages = 1,
     clock_ratio: ClockRatio = 1,
     json: Json = None,
+    html: Html = None,
+    plot: Plot = None,
+    perfetto: Perfetto = None,
+    commands: Commands = None,
+    waves: Waves = None,
+    waves_cycles: WavesCycles = _WAVES_CYCLES,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the traces; else one beside the kept builds.")
     ] = None,
@@ -204,10 +246,18 @@ def demo(
     from sim.trace.searches import demonstration_traces
     from sim.verilator import cache_folder
 
-    from .report.document import require_output
+    from .report.outputs import Outputs
 
-    if json is not None:
-        require_output(json)
+    outputs = Outputs(
+        json=json,
+        html=html,
+        plot=plot,
+        perfetto=perfetto,
+        commands=commands,
+        waves=waves,
+        waves_cycles=waves_cycles,
+    )
+    outputs.require()
     _compare(
         lambda: demonstration_traces(out or cache_folder() / "demo"),
         memory=memory,
@@ -224,7 +274,7 @@ def demo(
         address_map=address_map,
         stages=stages,
         clock_ratio=clock_ratio,
-        json=json,
+        outputs=outputs,
     )
 
 
@@ -289,7 +339,7 @@ def _compare(
     address_map: str | None,
     stages: int,
     clock_ratio: int,
-    json: Path | None,
+    outputs: Outputs,
 ) -> None:
     """`make_files` gives the trace files; it is called when every option is known to be good."""
     from .compare import compare as run_comparison
@@ -297,14 +347,12 @@ def _compare(
     from .design import design_for, refresh_named
     from .far_help import parse_help
     from .image import layout_named
-    from .machine import compiled_machine
     from .place import Place
     from .placement import placement_named
     from .plan import require_concurrent
     from .programs import replay_image
     from .progress import Reporter
     from .questions import require_questions
-    from .report.document import document, write_document
     from .report.table import console, print_comparison
 
     require_concurrent(concurrent)
@@ -340,12 +388,12 @@ def _compare(
             layout=policy,
             placement=placed,
             refresh=mode,
-            open_machine=compiled_machine,
+            bare_far=outputs.html is not None or outputs.plot is not None,
+            open_machine=outputs.open_machine,
             announce=reporter.announce,
             progress=reporter.advance,
         )
-    if json is not None:
-        write_document(json, document(comparison))
+        outputs.write(comparison, announce=reporter.announce)
     print_comparison(comparison, console())
     if comparison.failures:
         raise typer.Exit(1)

@@ -36,6 +36,7 @@ from .replay import Plan, Run, make_plan
 from .walks import Check
 
 __all__ = [
+    "BARE_FAR",
     "Comparison",
     "FileVerdicts",
     "Tally",
@@ -45,6 +46,9 @@ __all__ = [
     "repeated",
     "require_help",
 ]
+
+#: What a far place is called that has help, but is measured without it.
+BARE_FAR = "far without help"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +139,8 @@ class Comparison:
     files: Sequence[FileVerdicts]
     near: PlaceFigures
     far: PlaceFigures
+    bare_far: PlaceFigures | None
+    """The far place without its help, where that was asked for too."""
     controls: Sequence[Control]
     """Negative controls that were run in both places; each turned its verdict wrong."""
     failures: Sequence[str]
@@ -144,6 +150,12 @@ class Comparison:
     def clock_ns(self) -> float:
         """Length of a cycle."""
         return self.config.memory.timing.clock_ns
+
+    @property
+    def places(self) -> dict[str, PlaceFigures]:
+        """The figures by the name of their place."""
+        bare = {} if self.bare_far is None else {BARE_FAR: self.bare_far}
+        return {"near": self.near, "far": self.far, **bare}
 
     @property
     def effect(self) -> Effect:
@@ -186,6 +198,7 @@ def compare(
     climbing: str = "climb",
     placement: Placement | None = None,
     refresh: RefreshMode = RefreshMode.ALL_BANK,
+    bare_far: bool = False,
     open_machine: OpenMachine,
     announce: Callable[[str], None],
     progress: Callable[[str, int, int], None],
@@ -194,7 +207,8 @@ def compare(
 
     `near` is the memory's own side, or the preset of a host controller's port, where the near walker's reads
     take the published time and a walk still crosses the far path. The far place has `far_help`, by default
-    none; the near one runs on the design without it. The default placement is `RoundRobin`. `climbing` is the
+    none; the near one runs on the design without it. With `bare_far` a far place that has help is measured
+    without it as well. The default placement is `RoundRobin`. `climbing` is the
     program of `programs.CLIMBS`, in the image `program`, that finds where a search resumes. `announce` is
     told what is being done, `progress` the place, the batches done and their number. Raises InputError for an
     input that cannot be replayed and InternalError when the run cannot be trusted.
@@ -206,6 +220,8 @@ def compare(
         "near": Place.near(near, far, config),
         "far": Place.far(far, far_config, far_help=help_),
     }
+    if bare_far and help_.names:
+        places[BARE_FAR] = Place.far(far, config, far_help=FarHelp())
     placement = placement or RoundRobin()
     traces = repeated(
         [trace for file in files for trace in file.traces], concurrent, beyond=config.walker.contexts
@@ -228,7 +244,7 @@ def compare(
         )
 
     plan = planned(FarHelp())
-    plans = {"near": plan, "far": planned(help_) if help_.plans else plan}
+    plans = {"near": plan, "far": planned(help_) if help_.plans else plan, BARE_FAR: plan}
     figures: dict[str, PlaceFigures] = {}
     with ExitStack() as machines:
         opened: dict[DesignConfig, Machine] = {}
@@ -264,8 +280,9 @@ def compare(
         files=_verdicts(plan, files, near_figures.run, away.run),
         near=near_figures,
         far=away,
+        bare_far=figures.get(BARE_FAR),
         controls=list(plan.controls.values()),
-        failures=_failures(plans, near_figures, away),
+        failures=_failures(plans, figures),
     )
 
 
@@ -294,9 +311,9 @@ def _verdicts(plan: Plan, files: Sequence[TraceFile], near: Run, far: Run) -> li
     return result
 
 
-def _failures(plans: Mapping[str, Plan], near: PlaceFigures, far: PlaceFigures) -> list[str]:
+def _failures(plans: Mapping[str, Plan], figures: Mapping[str, PlaceFigures]) -> list[str]:
     """One line for each kind of fault, with the first of the kind."""
-    lines = [*faults(plans["near"], near, name="near"), *faults(plans["far"], far, name="far")]
-    if near.run.wrong != far.run.wrong:
+    lines = [line for name, found in figures.items() for line in faults(plans[name], found, name=name)]
+    if figures["near"].run.wrong != figures["far"].run.wrong:
         lines.append("near and far verdicts differ: expected the same in both places")
     return lines

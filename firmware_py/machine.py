@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -50,6 +50,8 @@ class Machine:
 
     driver: LinkedDriver
     monitor: Monitor
+    recording: Callable[[str], AbstractContextManager[None]] = lambda place: nullcontext()
+    """Records, while it is open, what the design does for the place of that name; by default nothing."""
 
 
 OpenMachine: TypeAlias = Callable[[DesignConfig, Callable[[str], None]], AbstractContextManager[Machine]]

@@ -55,14 +55,15 @@ def measure(
             # What comes after the last batch is the negative control.
             counted = machine.driver.cache_counts()
 
-    run = run_plan(
-        plan,
-        program=program,
-        place=place.walker,
-        driver=machine.driver,
-        monitor=machine.monitor,
-        progress=batch_done,
-    )
+    with machine.recording(name):
+        run = run_plan(
+            plan,
+            program=program,
+            place=place.walker,
+            driver=machine.driver,
+            monitor=machine.monitor,
+            progress=batch_done,
+        )
     run.walk_cycles += place.crossing
     memory = config.memory
     logs = run.logs
@@ -149,6 +150,7 @@ def measure(
         banks=banks,
         link_bytes=crossed,
         port_bytes=through_port,
+        plan=plan,
         run=run,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -147,6 +147,7 @@ class PlaceFigures:
     """What crossed the path between compute and memory side."""
     port_bytes: LinkBytes | None
     """What crossed the host controller's port that a near walker reads through; None without one."""
+    plan: Plan = field(repr=False)
     run: Run
 
     @property

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import errno
+import os
 import time
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -41,11 +43,15 @@ __all__ = [
     "PORT_RECORD",
     "BusError",
     "CompiledModel",
+    "WaveFormat",
     "build_library",
     "compile_library",
     "copy_records",
     "design_verilog",
 ]
+
+#: Waveform formats that a compiled model can record.
+WaveFormat = Literal["vcd", "fst"]
 
 _NATIVE = Path(__file__).parent / "native"
 
@@ -129,12 +135,14 @@ def build_library(
     config: DesignConfig,
     *,
     training: Training | None = None,
+    waves: WaveFormat | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> Path:
     """The shared library of the top in `config`, which must use the `dpi` storage; built when it is new.
 
-    With `training` it is optimised by a run (`build_shared_library`). `announce` is told what is being done
-    that takes long. Raises ValueError for another storage and BuildError when a tool fails.
+    With `training` it is optimised by a run (`build_shared_library`); with `waves` it can record a waveform
+    of that format. `announce` is told what is being done that takes long. Raises ValueError for another
+    storage and BuildError when a tool fails.
     """
     if config.memory.storage != "dpi":
         raise ValueError(f"memory.storage is {config.memory.storage!r}: expected dpi for a compiled model")
@@ -146,6 +154,7 @@ def build_library(
         channels=config.memory.channels,
         cache=config.cache.built,
         training=training,
+        waves=waves,
         announce=announce,
     )
 
@@ -156,28 +165,35 @@ def compile_library(
     channels: int = 1,
     cache: bool = False,
     training: Training | None = None,
+    waves: WaveFormat | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> Path:
     """The shared library of the Verilog file `design`, whose top has the ports of `Clew` with `channels`.
 
-    With `cache` it has the `dpi` body of the cache.
+    With `cache` it has the `dpi` body of the cache, with `waves` the recorder of that format.
     """
+    header = f"#define CLEW_CHANNELS {channels}\n"
+    if waves is not None:
+        header += f"#define CLEW_WAVES_{waves.upper()}\n"
     return build_shared_library(
         design,
         toplevel="clew",
         sources=[_NATIVE / "model.cpp", *STORAGE_SOURCES, *(CACHE_SOURCES if cache else ())],
-        header=("channels.h", f"#define CLEW_CHANNELS {channels}\n"),
+        header=("channels.h", header),
+        flags=() if waves is None else (f"--trace-{waves}",),
         training=training,
         announce=announce,
     )
 
 
 @cache
-def _library(path: Path) -> ctypes.CDLL:
+def _library(path: Path, *, waves: bool) -> ctypes.CDLL:
     library = ctypes.CDLL(str(path))
     handle, words = ctypes.c_void_p, ctypes.c_void_p
     u32, u64, i32 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32
+    recording = (("open_waves", i32, [handle, ctypes.c_char_p, u64, u64]), ("close_waves", None, [handle]))
     for name, result, arguments in (
+        *(recording if waves else ()),
         ("create", handle, []),
         ("destroy", None, [handle]),
         ("reset", None, [handle]),
@@ -211,6 +227,8 @@ def copy_records(data: int | None, count: int, record: np.dtype) -> NDArray[np.v
 class CompiledModel:
     """One running design. The clock moves only inside `reset`, bus accesses and `run`.
 
+    With `waves` it can record a waveform of that format; it is slower for it.
+
     Models are independent of one another; one may be used by one thread at a time, and several threads may
     run one each, because Python's lock is released while C++ runs.
     """
@@ -220,12 +238,14 @@ class CompiledModel:
         config: DesignConfig,
         *,
         library: Path | None = None,
+        waves: WaveFormat | None = None,
         announce: Callable[[str], None] | None = None,
     ) -> None:
-        """`library` is what `build_library` made of `config`; None: the untrained one, built when new."""
+        """`library` is what `build_library` made of both; None: the untrained one, built when it is new."""
         self.config = config
         self._map = StackMap(config.memory)
-        self._library = _library(library or build_library(config, announce=announce))
+        library = library or build_library(config, waves=waves, announce=announce)
+        self._library = _library(library, waves=waves is not None)
         self._handle = self._library.clew_model_create()
         self.seconds = 0.0
         """Processor seconds of the calling thread spent in `run`."""
@@ -363,3 +383,18 @@ class CompiledModel:
     def clear_logs(self) -> None:
         """Empties every log."""
         self._library.clew_model_clear_logs(self._handle)
+
+    # -- Waveform, of a model that was made with `waves` --
+
+    def open_waves(self, path: Path, *, cycles: int) -> None:
+        """Records every signal in the next `cycles` cycles of batches into `path`; time starts at 0.
+
+        Cycles outside batches are left out. Raises OSError when the file cannot be opened.
+        """
+        tck_ps = round(1000 * self.config.memory.timing.clock_ns)
+        if not self._library.clew_model_open_waves(self._handle, os.fsencode(path), tck_ps, cycles):
+            raise OSError(errno.EIO, "the waveform cannot be written", str(path))
+
+    def close_waves(self) -> None:
+        """Ends the recording: the file is whole."""
+        self._library.clew_model_close_waves(self._handle)

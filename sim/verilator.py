@@ -40,6 +40,7 @@ __all__ = [
     "build_shared_library",
     "cache_folder",
     "content_key",
+    "missing_headers",
     "run_cocotb",
     "run_tool",
     "source_key",
@@ -114,6 +115,21 @@ def run_tool(command: Sequence[str], *, folder: Path) -> None:
     )
     if done.returncode:
         raise BuildError(f"{command[0]} ended with {done.returncode}:\n{done.stdout[-6000:]}")
+
+
+def missing_headers(names: Sequence[str]) -> list[str]:
+    """Those of the system's C headers `names` that the compiler does not find. Raises BuildError."""
+    return [
+        name
+        for name in names
+        if subprocess.run(
+            ["g++", "-E", "-x", "c++", "-"],
+            input=f"#include <{name}>\n",
+            env=tool_environment(),
+            capture_output=True,
+            text=True,
+        ).returncode
+    ]
 
 
 @cache
@@ -195,20 +211,23 @@ def build_shared_library(
     sources: Sequence[Path],
     header: tuple[str, str] | None = None,
     training: Training | None = None,
+    flags: Sequence[str] = (),
     announce: Callable[[str], None] | None = None,
 ) -> Path:
     """The shared library of Verilog file `design` with C++ and Verilog `sources`, built when it is new.
 
     Verilator's class is called V`toplevel`; functions stay hidden unless a source exports them. `header` is
-    the name and the text of a further C++ header. With `training` the compiler learns from a run of the
-    library which branches are taken, which takes a second compilation and makes it a sixth faster. `announce`
-    is told when the compiler runs. Raises BuildError when a tool or the training fails.
+    the name and the text of a further C++ header, `flags` are further ones of Verilator. With `training` the
+    compiler learns from a run of the library which branches are taken, which takes a second compilation and
+    makes it a sixth faster. `announce` is told when the compiler runs. Raises BuildError when a tool or the
+    training fails.
     """
     native = WAIVERS.parent
     library = f"{toplevel}.so"
-    flags = [*VERILATOR_FLAGS, "--cc", "--exe", "--no-timing", "--prefix", f"V{toplevel}"]
+    options = [*VERILATOR_FLAGS, "--cc", "--exe", "--no-timing", "--prefix", f"V{toplevel}"]
     # The executable that --exe asks for is a shared library.
-    flags += ["--top-module", toplevel, "-LDFLAGS", "-shared", "-CFLAGS", "-fPIC -fvisibility=hidden"]
+    options += ["--top-module", toplevel, "-LDFLAGS", "-shared", "-CFLAGS", "-fPIC -fvisibility=hidden"]
+    options += flags
 
     def build(folder: Path) -> None:
         if announce is not None:
@@ -216,7 +235,7 @@ def build_shared_library(
         if header is not None:
             (folder / header[0]).write_text(header[1])
         run_tool(
-            ["verilator", *flags, "-CFLAGS", f"-I{native}", "--Mdir", str(folder), "-o", library]
+            ["verilator", *options, "-CFLAGS", f"-I{native}", "--Mdir", str(folder), "-o", library]
             + [str(path) for path in (WAIVERS, design, *sources)],
             folder=folder,
         )
@@ -243,7 +262,7 @@ def build_shared_library(
             if leftover.name != library:
                 leftover.unlink()
 
-    parts = (design, WAIVERS, *sources, *sorted(native.glob("*.h")), *(header or ()), *flags)
+    parts = (design, WAIVERS, *sources, *sorted(native.glob("*.h")), *(header or ()), *options)
     key = content_key(*parts, *(training.source for training in (training,) if training is not None))
     return build_once(f"library-{toplevel}", key, build) / library
 

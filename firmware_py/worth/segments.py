@@ -57,27 +57,29 @@ def segments(traces: Iterable[Trace], *, tokens_per_node: int | None) -> Segment
             match event:
                 case Node():
                     parent[event.id] = event.parents[0] if event.parents else None
-                    count = event.tokens
-                    if count is None and event.parents:
-                        if tokens_per_node is None:
-                            raise InputError(
-                                f"{trace.file}: trace {trace.name}: node {event.id} has no token count: "
-                                "expected one, or --tokens-per-node with the count to assume"
-                            )
-                        count = tokens_per_node
-                        assumed += 1
-                    tokens[event.id] = count or 0
-                    generated += count or 0
+                    # A root without a count is the question, which was not generated.
+                    count = event.tokens if event.parents else event.tokens or 0
+                    tokens[event.id] = 0
                 case Append():
-                    tokens[event.id] += event.tokens
-                    generated += event.tokens
+                    count = event.tokens
                 case Backtrack() | Jump() if event.to is not None:
                     here, there = _path(parent, event.from_), _path(parent, event.to)
                     shared = set(here)
                     evicted.append(sum(tokens[node] for node in there))
                     kept.append(sum(tokens[node] for node in there if node not in shared))
+                    continue
                 case _:
-                    pass
+                    continue
+            if count is None:
+                if tokens_per_node is None:
+                    raise InputError(
+                        f"{trace.file}: trace {trace.name}: {event.name} {event.id} has no token count: "
+                        "expected one, or --tokens-per-node with the count to assume"
+                    )
+                count = tokens_per_node
+                assumed += 1
+            tokens[event.id] += count
+            generated += count
     if not evicted:
         raise InputError(f"{where}: no backtrack and no jump: expected one at least to weigh")
     return Segments(

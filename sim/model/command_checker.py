@@ -26,7 +26,16 @@ import numpy.typing as npt
 from hdl.layouts import ColumnOp, RowOp
 from hdl.memory.timing import Command, Organisation, Scope, TimingPreset
 
-__all__ = ["COLUMN_BUS", "COMMAND_DTYPE", "POSTPONED_REFRESHES", "ROW_BUS", "Report", "Violation", "check"]
+__all__ = [
+    "COLUMN_BUS",
+    "COMMANDS",
+    "COMMAND_DTYPE",
+    "POSTPONED_REFRESHES",
+    "ROW_BUS",
+    "Report",
+    "Violation",
+    "check",
+]
 
 #: One recorded command, 16 bytes. `op` is a `RowOp` or a `ColumnOp`; `row_or_column` what goes with it.
 COMMAND_DTYPE = np.dtype(
@@ -47,7 +56,8 @@ POSTPONED_REFRESHES = 8
 _KINDS = tuple(Command)
 _CODE = {command: code for code, command in enumerate(_KINDS)}
 _UNDEFINED = len(_KINDS)
-_OPS = {
+#: The command by the `bus` and `op` of its record.
+COMMANDS = {
     (ROW_BUS, RowOp.ACTIVATE.value): Command.ACT,
     (ROW_BUS, RowOp.PRECHARGE.value): Command.PRE,
     (ROW_BUS, RowOp.PRECHARGE_ALL.value): Command.PREA,
@@ -239,7 +249,7 @@ def _decode(
 ) -> _Log:
     """Name every command, report the undefined ones and order the others."""
     kinds = np.full((256, 256), _UNDEFINED, dtype=np.uint8)
-    for (bus, op), command in _OPS.items():
+    for (bus, op), command in COMMANDS.items():
         if command in timing.commands:
             kinds[bus, op] = _CODE[command]
     kind = kinds[log["bus"], log["op"]]

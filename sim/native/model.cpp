@@ -15,6 +15,7 @@
 #include "records.h"
 #include "storage.h"
 #include "verilated.h"
+#include "waves.h"
 
 // Verilator prefixes names that some C++ compiler reserves.
 #define INTERRUPT __SYM__interrupt
@@ -59,6 +60,7 @@ constexpr int RESET_CYCLES = 4;
 
 struct Model {
     VerilatedContext context;
+    Waves<Vclew> waves;
     std::unique_ptr<Vclew> top;
     clew_store *store;
     uint64_t cycle = 0;
@@ -72,6 +74,7 @@ struct Model {
     Model() : store(clew_store_create()) {
         context.fatalOnError(false);
         context.randReset(0);
+        Waves<Vclew>::prepare(context);
         top = std::make_unique<Vclew>(&context, "clew");
         top->clk = 1;
         top->rst = 0;
@@ -124,9 +127,11 @@ struct Model {
     // Ends the cycle that was settled.
     void edge() {
         if (logging) look();
+        const bool recorded = waves.settled(top->batch_active);
         top->clk = 1;
         top->eval();
         ++cycle;
+        if (recorded) waves.risen();
     }
 
     void step() {
@@ -285,4 +290,14 @@ EXPORT void clew_model_clear_logs(void *handle) {
     model.ports.clear();
     model.batches.clear();
 }
+
+#ifdef CLEW_WAVES
+// Records the first `cycles` cycles of batches from now on into a file; 0 when it cannot be written.
+EXPORT int32_t clew_model_open_waves(void *handle, const char *path, uint64_t clock_ps, uint64_t cycles) {
+    Model &model = entered(handle);
+    return model.waves.open(*model.top, path, clock_ps, cycles);
+}
+
+EXPORT void clew_model_close_waves(void *handle) { entered(handle).waves.close(); }
+#endif
 }

@@ -23,7 +23,8 @@ from firmware_py.image import CreationOrder
 from firmware_py.machine import Machine
 from firmware_py.programs import default_image
 from firmware_py.report.crossover import crossover_document, print_crossover
-from firmware_py.report.plot import require_plot, write_plot
+from firmware_py.report.figures.crossover import crossover_pictures
+from firmware_py.report.figures.picture import require_plot, write_pictures
 
 from .fake_accelerator import CROSSING_CYCLES, HOP_CYCLES, FakeAccelerator
 from .test_replay import beam, depth_first
@@ -176,7 +177,7 @@ def test_the_picture_is_drawn(found, tmp_path, suffix):
     pytest.importorskip("matplotlib")
     path = tmp_path / f"x.{suffix}"
     require_plot(path)
-    write_plot(path, found[0])
+    write_pictures(path, crossover_pictures(found[0]), title="t")
     assert path.stat().st_size > 5000
 
 

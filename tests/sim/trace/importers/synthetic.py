@@ -317,8 +317,8 @@ def _vllm(number: int) -> dict[str, Any]:
     return {"ts": 1732970000.5 + number, "events": [stored]}
 
 
-#: The text of a file of each kind with so many problems; some kinds hold only one. Those of `WITH_TEXT` have a
-#: character `≈`.
+#: The text of a file of each kind with so many problems; some kinds hold only one. Those of `WITH_TEXT` have
+#: a character `≈`.
 KINDS: dict[str, Callable[[int], str]] = {
     "clew": lambda count: "".join(_clew(number) for number in range(count)),
     "tot_game24": _array(_game24),
