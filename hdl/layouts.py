@@ -13,6 +13,7 @@ __all__ = [
     "ATOM_WIDTH",
     "CHANNEL_WIDTH",
     "CONTEXT_WIDTH",
+    "LAUNCH_WALKS_MAX",
     "AccessMonitor",
     "ColumnBus",
     "ColumnOp",
@@ -22,6 +23,7 @@ __all__ = [
     "FaultInjection",
     "HopEvent",
     "HopMonitor",
+    "Launch",
     "MemoryPort",
     "MemoryRequest",
     "MemoryResponse",
@@ -51,6 +53,8 @@ ATOM_CHECK_WIDTH = ATOM_WIDTH // 8
 ADDRESS_WIDTH = 32
 #: Bits of a context number: a walker has at most 64 contexts.
 CONTEXT_WIDTH = 6
+#: Walks that one launch carries at most: a command atom has so many words behind its first.
+LAUNCH_WALKS_MAX = 7
 #: Bits of a channel number: a stack has at most 16 channels.
 CHANNEL_WIDTH = 4
 
@@ -280,6 +284,22 @@ class Walk(data.Struct):
     """Start address: the first record read."""
     registers: data.ArrayLayout(32, 6)
     """Initial r0..r5; r6 and r7 start as 0."""
+
+
+class Launch(data.Struct):
+    """The message that launches walks of one program beside the memory or in the far walker: one to seven."""
+
+    context: CONTEXT_WIDTH
+    """Of the first walk; the others run in the contexts that follow."""
+    entry: 6
+    tag: 16
+    """Of all of them: their verdicts differ in the context."""
+    count_minus_1: 3
+    """Walks - 1, at most `LAUNCH_WALKS_MAX` - 1."""
+    address: ADDRESS_WIDTH
+    """Start address of the first walk."""
+    words: data.ArrayLayout(32, 6)
+    """One walk: its initial r0..r5. Several: the start addresses of the others; registers start as 0."""
 
 
 class WalkStatus(enum.Enum, shape=4):

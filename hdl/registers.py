@@ -42,9 +42,14 @@ class CommandOp:
     NOP = 0
     WALK = 1
     """w0: op 4, place 1 (bit 4: 0 near, 1 far), reserved 1, entry 6 (bits 11:6), context 6 (bits 17:12;
-    the low bits are the context), w0 bits 31:18 reserved. The tag is the low 16 bits of the command's
-    index in the ring. w1: start address; a near walk runs beside the channel that it lies in. w2..w7:
-    r0..r5. Waits until the context is free, in that channel's near walker or in the far one."""
+    the low bits are the context), count - 1 in bits 20:18 (count 1 to 7), bits 31:21 reserved. The tag is
+    the low 16 bits of the command's index in the ring. w1: start address; a near walk runs beside the channel
+    that it lies in. Count 1: one walk; w2..w7: r0..r5. Above: w1 to w<count> are start addresses of so many
+    walks, all in one channel, of the same entry, in as many consecutive contexts from `context`; their
+    registers start as 0. One message launches them all; each has a completion record of its own, with the
+    command's tag. Waits until all those contexts are free, in that channel's near walker or in the far one.
+    A context that is not there, count 8, or start addresses of near walks in several channels end the
+    batch."""
     WRITE = 2
     """w0: op 4, count - 1 in bits 15:4. w1: first atom address. w2: byte mask of every atom. `count`
     data atoms follow in the ring and are written to consecutive addresses over the bulk channel."""

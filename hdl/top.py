@@ -20,6 +20,7 @@ from .memory_side import MemorySide
 from .mover import DataMover
 from .scratchpad import Scratchpad
 from .sequencer import Sequencer
+from .walker.launch_group import LaunchGroup
 from .walker.walker import Walker
 
 __all__ = ["Clew"]
@@ -86,6 +87,7 @@ class Clew(wiring.Component):
         m.submodules.scratchpad = scratchpad = Scratchpad(config)
         m.submodules.mover = mover = DataMover(config)
         m.submodules.far_walker = far_walker = Walker(config, source=Source.FAR_WALKER)
+        m.submodules.far_launches = far_launches = LaunchGroup()
         bulk_merge = BulkMerge()
         # Whose turn it is must not depend on what was before a batch; the merge is idle during a restart.
         m.submodules.bulk_merge = ResetInserter(sequencer.restart)(bulk_merge)
@@ -106,11 +108,12 @@ class Clew(wiring.Component):
 
         connect(m, sequencer.near_launch, link.launch)
         connect(m, link.verdict, sequencer.near_verdict)
-        connect(m, sequencer.far_launch, far_walker.launch)
+        connect(m, sequencer.far_launch, far_launches.input)
+        connect(m, far_launches.output, far_walker.launch)
         connect(m, far_walker.verdict, sequencer.far_verdict)
 
         walk_memory, bulk_memory = far_walker.memory, bulk_merge.memory
-        quiescent = link.idle & memory_side.idle & far_walker.idle & mover.idle
+        quiescent = link.idle & memory_side.idle & far_launches.idle & far_walker.idle & mover.idle
         if config.cache.built:
             m.submodules.cache = cache = Cache(config)
             connect(m, walk_memory, cache.walk)
