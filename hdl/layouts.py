@@ -21,6 +21,7 @@ __all__ = [
     "CopyCommand",
     "ErrorMonitor",
     "FaultInjection",
+    "HistogramSelect",
     "HopEvent",
     "HopMonitor",
     "Launch",
@@ -40,6 +41,7 @@ __all__ = [
     "Verdict",
     "VerdictKind",
     "Walk",
+    "WalkMonitor",
     "WalkStatus",
 ]
 
@@ -421,6 +423,33 @@ class HopMonitor(wiring.Signature):
         super().__init__(
             {"event": Out(HopEvent), "context": Out(CONTEXT_WIDTH), "address": Out(ADDRESS_WIDTH)}
         )
+
+
+class WalkMonitor(wiring.Signature):
+    """A walk that ended, as the Sequencer sees it. Observation only.
+
+    Members
+    -------
+    ended : Out(1)
+    far : Out(1)
+        It ran in the far walker.
+    cycles : Out(32)
+        From its launch to its verdict, both at the compute side.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"ended": Out(1), "far": Out(1), "cycles": Out(32)})
+
+
+class HistogramSelect(data.Struct):
+    """One of the design's histograms."""
+
+    channel: CHANNEL_WIDTH
+    """Of the loops of a near walker."""
+    far: 1
+    """Of the far place."""
+    walks: 1
+    """0: of loops. 1: of walks, all channels together."""
 
 
 class RowClass(enum.Enum, shape=2):

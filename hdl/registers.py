@@ -33,7 +33,7 @@ MEMORY_WINDOW_BYTES = 0x40000
 #: "CLEW" in ASCII, first letter in the highest byte.
 ID_VALUE = 0x434C4557
 #: Interface version: major 16, minor 16.
-VERSION_VALUE = 0x00020001
+VERSION_VALUE = 0x00020002
 
 
 class CommandOp:
@@ -143,7 +143,13 @@ REGISTERS: tuple[Register, ...] = _registers(
     ("CONTEXT_WRITE", "rw", "Bit 0: the context may store. Bit 1: its tenant, 0 or 1.", 0),
     ("CONTEXT_BUDGET", "wo", "Step budget, 24 bits; writes base, limit, permission and budget.", 0),
     ("MEMORY_PAGE", "rw", "Number of the 256 KiB page that the memory window shows.", 0),
-    ("RESET_COUNTERS", "wo", "Write 1: zero CYCLES and the counters below.", 0),
+    (
+        "RESET_COUNTERS",
+        "wo",
+        "Write 1: zero CYCLES, the counters below and the histograms. These take as many cycles as they have "
+        "bins; so long they read as 0, and a batch that is started waits.",
+        0,
+    ),
     (
         "COUNTED_CHANNELS",
         "rw",
@@ -200,6 +206,24 @@ REGISTERS: tuple[Register, ...] = _registers(
     ("CACHE_CLEAR", "wo", "Write 1: forget every line. RESET_COUNTERS does not.", 0),
     ("COUNT_CACHE_HITS", "ro", "Reads inside batches that the cache answered; 0 without one.", 0),
     ("COUNT_CACHE_MISSES", "ro", "Reads inside batches that went on to the memory; 0 without a cache.", 0),
+    ("HISTOGRAM_BINS", "ro", "Bins of each histogram; 0: there are none.", 0),
+    ("WALK_BIN_CYCLES", "ro", "Cycles of a bin of walks; loops have a bin for each cycle. 0 without.", 0),
+    (
+        "HISTOGRAM_SELECT",
+        "rw",
+        "The histogram that HISTOGRAM_DATA reads. Bit 5: 0 loops (a walker's request for a record to the "
+        "context's next one or its verdict), 1 walks (launch to verdict, both at the compute side). Bit 4: 0 "
+        "near, 1 far. Bits 3:0: channel of a near walker's loops; walks are those of all channels.",
+        0,
+    ),
+    ("HISTOGRAM_INDEX", "rw", "The bin that HISTOGRAM_DATA reads.", 0),
+    (
+        "HISTOGRAM_DATA",
+        "ro",
+        "Loops or walks that ended in that bin, inside batches; the last bin holds all longer ones. Read it "
+        "while no batch runs.",
+        0,
+    ),
 )
 
 #: Registers whose constant value follows from the configuration.
@@ -212,6 +236,8 @@ DESIGN_CONSTANTS = frozenset(
         "MEMORY_ATOMS",
         "CHANNELS",
         "CACHE_LINES",
+        "HISTOGRAM_BINS",
+        "WALK_BIN_CYCLES",
     }
 )
 

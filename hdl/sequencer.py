@@ -18,6 +18,7 @@ from .layouts import (
     Source,
     Verdict,
     VerdictKind,
+    WalkMonitor,
 )
 from .memory.stack import StackMap
 from .registers import CommandOp
@@ -137,6 +138,8 @@ class Sequencer(wiring.Component):
         Link, walkers and DataMover are idle.
     restart : Out(1), restarted : In(1)
         Handshake with the controllers, see `Controller`.
+    walk : Out(WalkMonitor)
+        Monitor: a walk whose verdict was taken in this cycle.
     """
 
     def __init__(self, config: DesignConfig) -> None:
@@ -157,6 +160,7 @@ class Sequencer(wiring.Component):
                 "quiescent": In(1),
                 "restart": Out(1),
                 "restarted": In(1),
+                "walk": Out(WalkMonitor()),
             }
         )
 
@@ -230,7 +234,7 @@ class Sequencer(wiring.Component):
                 record.far.eq(far),
                 record.hops.eq(verdict.hops),
                 record.code.eq(verdict.code),
-                record.walk_cycles.eq(clock - launched_read.data),
+                record.walk_cycles.eq(self.walk.cycles),
                 record.walker_cycles.eq(verdict.cycles),
                 record.value.eq(verdict.value),
                 record.registers.eq(verdict.registers),
@@ -277,7 +281,12 @@ class Sequencer(wiring.Component):
         starts = Signal(contexts)
         m.d.comb += starts.eq(Cat((launch_context <= i) & (launch_last >= i) for i in range(contexts)))
         stops = Cat(verdict.context == i for i in range(contexts))
-        m.d.comb += ends.eq(accept & (verdict.kind == VerdictKind.DONE))
+        m.d.comb += [
+            ends.eq(accept & (verdict.kind == VerdictKind.DONE)),
+            self.walk.ended.eq(ends),
+            self.walk.far.eq(far),
+            self.walk.cycles.eq(clock - launched_read.data),
+        ]
         for place, bits in enumerate(busy):
             started, stopped = launch & (launch_place == place), ends & (verdict_place == place)
             with m.If(started | stopped):
