@@ -77,9 +77,8 @@ class Accelerator:
         version = self.read_register("VERSION")
         if version >> 16 != VERSION_VALUE >> 16 or version < VERSION_VALUE:
             raise NotAnAccelerator(
-                f"interface version is {version >> 16}.{version & 0xFFFF}: "
-                f"expected {VERSION_VALUE >> 16}.{VERSION_VALUE & 0xFFFF}, which this driver knows, or a later "
-                f"{VERSION_VALUE >> 16}.x"
+                f"interface version is {version >> 16}.{version & 0xFFFF}: expected "
+                f"{VERSION_VALUE >> 16}.{VERSION_VALUE & 0xFFFF} or a later minor version"
             )
         self.config_hash = self.read_register("CONFIG_HASH")
         self.clock_ns = self.read_register("CLOCK_PS") / 1000
@@ -326,9 +325,9 @@ class Accelerator:
     def walk_histogram(self, place: int) -> NDArray[np.int64]:
         """Walks inside batches since `reset_counters`, from launch to verdict, both at the compute side.
 
-        Those of the near walkers (`place` 0) or of the far one (1). Bin n holds walks of n * `walk_bin_cycles`
-        cycles and of fewer than (n + 1) * `walk_bin_cycles`, the last bin longer ones too. Raises ValueError
-        for another place, NoHistograms for a design without.
+        Those of the near walkers (`place` 0) or of the far one (1). Bin n holds walks of at least n and fewer
+        than n + 1 times `walk_bin_cycles` cycles, the last bin longer ones too. Raises ValueError for another
+        place, NoHistograms for a design without.
         """
         return self._histogram(walks=1, place=place, channel=0)
 

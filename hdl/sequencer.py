@@ -1,5 +1,8 @@
 """The Sequencer: executes a batch of commands out of the scratchpad and records completions there."""
 
+import functools
+import operator
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, fifo, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -277,9 +280,9 @@ class Sequencer(wiring.Component):
         launch_context = Signal(CONTEXT_WIDTH)
         launch_last = Signal(CONTEXT_WIDTH + 1)
         ends = Signal()
-        # By comparison: contexts are few and `1 << index` is slow to convert.
+        # One-hot by comparison: contexts are few and `1 << index` is slow to convert.
+        first = Cat(launch_context == i for i in range(contexts))
         starts = Signal(contexts)
-        m.d.comb += starts.eq(Cat((launch_context <= i) & (launch_last >= i) for i in range(contexts)))
         stops = Cat(verdict.context == i for i in range(contexts))
         m.d.comb += [
             ends.eq(accept & (verdict.kind == VerdictKind.DONE)),
@@ -349,6 +352,12 @@ class Sequencer(wiring.Component):
             self.near_launch.payload.eq(message),
             self.far_launch.payload.eq(message),
         ]
+        # Those of the later walks of a launch follow the first.
+        later = [
+            Mux(header.count_minus_1 >= number, Cat(Const(0, number), first[:-number]), 0)
+            for number in range(1, min(LAUNCH_WALKS_MAX, contexts))
+        ]
+        m.d.comb += starts.eq(functools.reduce(operator.or_, later, first))
         contexts_busy = Signal()
         with m.Switch(launch_place):
             for place, bits in enumerate(busy):

@@ -1,11 +1,15 @@
-"""The datapath of one stage does what the instruction set says, for any word, record, registers, address."""
+"""The datapath does what the instruction set says, for any word, record, registers and address.
+
+That of one stage is compared with the specification, those of 2 and 3 with that of one stage.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Value
+from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In
 
 from hdl.walker.datapath import Datapath, WordsLayout
@@ -120,6 +124,74 @@ class InstructionProperty(Property):
         }[self._part]
 
 
+class PipelineProperty(Property):
+    """The datapath of 2 or 3 stages gives the steps of that of one stage, `stages` - 1 advances later.
+
+    Proved by induction over any sequence of inputs, advances and holds. What relates a state to the past is
+    that every pipeline register, and the test behind the first of them, is what one stage had made of the
+    inputs then.
+    """
+
+    def __init__(self, *, stages: int, false: bool) -> None:
+        self._stages = stages
+        super().__init__(_INPUTS | {"advance": In(1)}, false=false)
+
+    def contents(self, m: Module) -> None:
+        pipeline, one_stage = Datapath(stages=self._stages), Datapath(stages=1)
+        inner, one = Internals(pipeline), Internals(one_stage)
+        m.submodules.pipeline, m.submodules.one_stage = inner.fragment, one.fragment
+        for block in (pipeline, one_stage):
+            m.d.comb += block.advance.eq(self.advance)
+            m.d.comb += [
+                Value.cast(getattr(block, name)).eq(Value.cast(getattr(self, name))) for name in _INPUTS
+            ]
+
+        # Whether as many advances have been as a value is old.
+        valid = [Value.cast(1)]
+        for age in range(1, self._stages):
+            valid.append(Signal(name=f"valid_{age}"))
+            with m.If(self.advance):
+                m.d.sync += valid[age].eq(valid[age - 1])
+            m.d.comb += Assert(~valid[age] | valid[age - 1])
+
+        def before(value: Value, age: int) -> Value:
+            """What `value` was so many advances before."""
+            for _ in range(age):
+                register = Signal(len(value), reset_less=True)
+                with m.If(self.advance):
+                    m.d.sync += register.eq(value)
+                value = register
+            return value
+
+        def fields(block: Datapath, age: int) -> Iterator[Value]:
+            for _, _, value in block.step.signature.flatten(block.step):
+                yield before(Value.cast(value), age)
+
+        # Signals of the pipeline, how old they are, and what one stage calls the same.
+        kept = {"fetched_staged": (1, "fetched"), "tested": (1, "tested"), "tested_staged": (2, "tested")}
+        for prefix, (age, called) in kept.items():
+            for name in one.names():
+                field = name.removeprefix(f"{called}_")
+                if name != field and age < self._stages:
+                    now = Value.cast(inner[f"{prefix}_{field}"])
+                    m.d.comb += Assert(~valid[age] | (now == before(Value.cast(one[name]), age)))
+        last = self._stages - 1
+        for now, then in zip(fields(pipeline, 0), fields(one_stage, last), strict=True):
+            m.d.comb += Assert(~valid[last] | (now == then))
+        step, kind = pipeline.step, Value.cast(pipeline.step.exit_kind)
+        if self.false:
+            # It takes an advance less.
+            early = before(one_stage.step.exit_value, last - 1)
+            m.d.comb += Assert(~valid[last] | (step.exit_value == early))
+        held = Signal()
+        with m.If(valid[last]):
+            m.d.sync += held.eq(~self.advance)
+        m.d.comb += [
+            Cover(held & step.update & step.store & (step.store_value != 0) & (kind == LOAD)),
+            Cover(valid[last] & ~held & ~step.taken & (kind == DONE) & (step.exit_code == 0xA5)),
+        ]
+
+
 PROOFS = [
     Proof(
         name=f"instruction, {part}",
@@ -130,6 +202,14 @@ PROOFS = [
         cover_depth=1,
     )
     for part in InstructionProperty.PARTS
+] + [
+    Proof(
+        name=f"instruction in {stages} stages",
+        build=lambda false, stages=stages: PipelineProperty(stages=stages, false=false),
+        depth=1,
+        cover_depth=stages + 3,
+    )
+    for stages in (2, 3)
 ]
 
 
