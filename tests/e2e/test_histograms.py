@@ -33,7 +33,7 @@ def model(request: pytest.FixtureRequest) -> Iterator[CompiledModel]:
 def _plan(folder: Path, config: DesignConfig, *, concurrent: int) -> Plan:
     """Of the demonstration's crosswords, which backtrack, enough of them for every context."""
     (crossword,) = (path for path in demonstration_traces(folder) if path.name == "crossword.jsonl")
-    traces = import_file(crossword)
+    traces = list(import_file(crossword))
     return make_plan(
         traces * -(-concurrent // len(traces)),
         program=default_image(),

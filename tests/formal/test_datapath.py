@@ -1,6 +1,6 @@
 """The datapath does what the instruction set says, for any word, record, registers and address.
 
-That of one stage is compared with the specification, that of 2 with that of one, and that of 3 with that of 2.
+That of one stage is compared with the specification, that of 2 with that of 1, and that of 3 with that of 2.
 """
 
 from __future__ import annotations
