@@ -14,6 +14,9 @@ __all__ = ["Bins", "Histograms", "LoopHistogram"]
 class Bins(wiring.Component):
     """The counts of a histogram, 32 bits each, wrapping, in a memory of one read and one write port.
 
+    A count is in its bin three cycles after `add`. Whatever is wide happens only in a cycle with a count: a
+    simulation pays for all that is computed in every one.
+
     Parameters
     ----------
     count : int
@@ -24,11 +27,12 @@ class Bins(wiring.Component):
     add : In(1), value : In(32)
         One more in bin `value`, or in the last one if there is no such bin. One a cycle.
     index : In
-        The bin to read or to clear.
+        The bin to look at or to clear.
+    look : In(1)
+        `data` becomes bin `index`, if `add` was low in the cycle before.
     clear : In(1)
-        Bin `index` becomes 0; counts that come in this or in the last cycle may be lost.
+        Bin `index` becomes 0; counts of this and of the two last cycles may be lost.
     data : Out(32)
-        Bin `index` of the cycle before, if `add` was low then.
     """
 
     def __init__(self, count: int) -> None:
@@ -38,6 +42,7 @@ class Bins(wiring.Component):
                 "add": In(1),
                 "value": In(32),
                 "index": In(self._bits),
+                "look": In(1),
                 "clear": In(1),
                 "data": Out(32),
             }
@@ -50,18 +55,20 @@ class Bins(wiring.Component):
         # Transparent: what is added to the same bin in the next cycle finds this one counted.
         read = counts.read_port(transparent_for=(write,))
         found, adding = Signal(self._bits), Signal()
+        target, writing = Signal(self._bits), Signal()
+        with m.If(self.add):
+            m.d.sync += found.eq(Mux(self.value[self._bits :].any(), ~0, self.value[: self._bits]))
+        with m.If(adding):
+            m.d.sync += target.eq(found)
+        m.d.sync += [adding.eq(self.add), writing.eq(adding)]
         m.d.comb += [
-            read.addr.eq(
-                Mux(self.add, Mux(self.value[self._bits :].any(), ~0, self.value[: self._bits]), self.index)
-            ),
-            write.en.eq(adding | self.clear),
-            write.addr.eq(Mux(self.clear, self.index, found)),
+            read.en.eq(adding | self.look),
+            read.addr.eq(Mux(adding, found, self.index)),
+            write.en.eq(writing | self.clear),
+            write.addr.eq(Mux(self.clear, self.index, target)),
             write.data.eq(Mux(self.clear, 0, read.data + 1)),
             self.data.eq(read.data),
         ]
-        m.d.sync += adding.eq(self.add)
-        with m.If(self.add):
-            m.d.sync += found.eq(read.addr)
         return m
 
 
@@ -82,7 +89,7 @@ class LoopHistogram(wiring.Component):
         A batch executes: only then loops count. Each lies within a batch.
     now : In(32)
         The cycle, from anywhere.
-    index, clear, data
+    index, look, clear, data
         As those of `Bins`.
     """
 
@@ -95,6 +102,7 @@ class LoopHistogram(wiring.Component):
                 "active": In(1),
                 "now": In(32),
                 "index": In(exact_log2(bins)),
+                "look": In(1),
                 "clear": In(1),
                 "data": Out(32),
             }
@@ -118,6 +126,7 @@ class LoopHistogram(wiring.Component):
             bins.add.eq((requests | ends) & reading.bit_select(read.addr, 1)),
             bins.value.eq(self.now - read.data),
             bins.index.eq(self.index),
+            bins.look.eq(self.look),
             bins.clear.eq(self.clear),
             self.data.eq(bins.data),
         ]
@@ -146,7 +155,7 @@ class Histograms(wiring.Component):
     select : In(HistogramSelect), index : In
         The histogram and its bin to read. Of a channel that is not there, that of some other.
     data : Out(32)
-        That bin of the cycle before. Means nothing while `active`: then the memories count.
+        That bin, two cycles later; as it was while `active`, when the memories count.
     """
 
     def __init__(self, config: DesignConfig) -> None:
@@ -187,6 +196,7 @@ class Histograms(wiring.Component):
                 loops.active.eq(self.active),
                 loops.now.eq(now),
                 loops.index.eq(index),
+                loops.look.eq(~self.active),
                 loops.clear.eq(self.clearing),
             ]
             data.append(loops.data)
@@ -197,18 +207,18 @@ class Histograms(wiring.Component):
                 walks.add.eq(self.active & self.walk.ended & (self.walk.far == place)),
                 walks.value.eq(self.walk.cycles >> bin_bits),
                 walks.index.eq(index),
+                walks.look.eq(~self.active),
                 walks.clear.eq(self.clearing),
             ]
             data.append(walks.data)
 
         near = Cat(data[:channels]).word_select(self.select.channel[: exact_log2(channels)], 32)
         loops_far, walks_near, walks_far = data[channels:]
-        with m.If(~self.clearing):
-            m.d.comb += self.data.eq(
-                Mux(
-                    self.select.walks,
-                    Mux(self.select.far, walks_far, walks_near),
-                    Mux(self.select.far, loops_far, near),
-                )
-            )
+        chosen = Mux(
+            self.select.walks,
+            Mux(self.select.far, walks_far, walks_near),
+            Mux(self.select.far, loops_far, near),
+        )
+        with m.If(~self.active):
+            m.d.sync += self.data.eq(Mux(self.clear | self.clearing, 0, chosen))
         return m

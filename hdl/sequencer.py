@@ -142,7 +142,7 @@ class Sequencer(wiring.Component):
     restart : Out(1), restarted : In(1)
         Handshake with the controllers, see `Controller`.
     walk : Out(WalkMonitor)
-        Monitor: a walk whose verdict was taken in this cycle.
+        Monitor: a walk whose verdict was taken in the cycle before.
     """
 
     def __init__(self, config: DesignConfig) -> None:
@@ -237,7 +237,7 @@ class Sequencer(wiring.Component):
                 record.far.eq(far),
                 record.hops.eq(verdict.hops),
                 record.code.eq(verdict.code),
-                record.walk_cycles.eq(self.walk.cycles),
+                record.walk_cycles.eq(clock - launched_read.data),
                 record.walker_cycles.eq(verdict.cycles),
                 record.value.eq(verdict.value),
                 record.registers.eq(verdict.registers),
@@ -284,11 +284,11 @@ class Sequencer(wiring.Component):
         first = Cat(launch_context == i for i in range(contexts))
         starts = Signal(contexts)
         stops = Cat(verdict.context == i for i in range(contexts))
+        m.d.sync += self.walk.ended.eq(ends)
         m.d.comb += [
             ends.eq(accept & (verdict.kind == VerdictKind.DONE)),
-            self.walk.ended.eq(ends),
-            self.walk.far.eq(far),
-            self.walk.cycles.eq(clock - launched_read.data),
+            self.walk.far.eq(record.far),
+            self.walk.cycles.eq(record.walk_cycles),
         ]
         for place, bits in enumerate(busy):
             started, stopped = launch & (launch_place == place), ends & (verdict_place == place)
@@ -357,7 +357,9 @@ class Sequencer(wiring.Component):
             Mux(header.count_minus_1 >= number, Cat(Const(0, number), first[:-number]), 0)
             for number in range(1, min(LAUNCH_WALKS_MAX, contexts))
         ]
-        m.d.comb += starts.eq(functools.reduce(operator.or_, later, first))
+        m.d.comb += starts.eq(first)
+        with m.If(header.count_minus_1 != 0):
+            m.d.comb += starts.eq(functools.reduce(operator.or_, later, first))
         contexts_busy = Signal()
         with m.Switch(launch_place):
             for place, bits in enumerate(busy):

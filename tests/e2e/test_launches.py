@@ -87,6 +87,16 @@ def test_walks_of_one_launch_answer_as_walks_of_their_own(
             assert (at_once.cycles < alone.cycles) == (width == 3 and place == 0)
 
 
+def test_walks_of_one_launch_begin_one_a_cycle_and_count_from_its_message(accelerator: Accelerator) -> None:
+    accelerator.set_link(latency_up=40, latency_down=40)
+    for place in (0, 1):
+        (alone,) = accelerator.run_batch(_at_once(place, 1)).records
+        outside = int(alone["walk_cycles"]) - int(alone["walker_cycles"])
+        records = np.sort(accelerator.run_batch(_at_once(place, 4)).records, order="context")
+        waited = records["walk_cycles"].astype(int) - records["walker_cycles"] - outside
+        assert waited.tolist() == [0, 1, 2, 3]
+
+
 def test_launches_in_a_row_wait_for_contexts_and_lose_nothing(accelerator: Accelerator) -> None:
     """Seven and four walks in overlapping contexts, near and far, over a link of a byte a cycle."""
     accelerator.set_link(latency_up=5, latency_down=5, bytes_per_cycle=1)

@@ -31,7 +31,7 @@ async def _read(ctx: Any, dut: Histograms, *, channel: int = 0, far: int = 0, wa
     found = []
     for index in range(BINS):
         ctx.set(dut.index, index)
-        await ctx.tick()
+        await ctx.tick().repeat(2)
         found.append(ctx.get(dut.data))
     return found
 
@@ -46,6 +46,8 @@ def test_the_same_bin_in_every_cycle_counts_every_one() -> None:
             ctx.set(dut.value, value)
             await ctx.tick()
         ctx.set(dut.add, 0)
+        ctx.set(dut.look, 1)
+        await ctx.tick().repeat(3)
         for index in range(8):
             ctx.set(dut.index, index)
             await ctx.tick()
@@ -119,7 +121,7 @@ def test_walks_are_counted_by_place_in_bins_of_some_cycles() -> None:
             await ctx.tick()
         ctx.set(dut.walk.ended, 0)
         ctx.set(dut.active, 0)
-        await ctx.tick()
+        await ctx.tick().repeat(2)
         assert await _read(ctx, dut, walks=1) == [1, 2, *[0] * 30]
         assert await _read(ctx, dut, walks=1, far=1) == [0, 0, 1, *[0] * 28, 1]
         assert sum(await _read(ctx, dut)) == 0
@@ -136,10 +138,10 @@ def test_clearing_takes_a_cycle_for_each_bin_and_reads_as_zero_meanwhile() -> No
         ctx.set(dut.walk.cycles, 8 * (BINS - 1))
         await ctx.tick().repeat(5)
         ctx.set(dut.active, 0)
-        await ctx.tick()
+        await ctx.tick().repeat(2)
         ctx.set(dut.select.walks, 1)
         ctx.set(dut.index, BINS - 1)
-        await ctx.tick()
+        await ctx.tick().repeat(2)
         assert ctx.get(dut.data) == 5
         ctx.set(dut.clear, 1)
         await ctx.tick()
@@ -147,7 +149,7 @@ def test_clearing_takes_a_cycle_for_each_bin_and_reads_as_zero_meanwhile() -> No
         for _ in range(BINS):
             assert ctx.get(dut.clearing) and ctx.get(dut.data) == 0
             await ctx.tick()
-        assert not ctx.get(dut.clearing)
+        assert not ctx.get(dut.clearing) and ctx.get(dut.data) == 0
         for walks in (0, 1):
             assert sum(await _read(ctx, dut, walks=walks)) == 0
 
