@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hdl.layouts import LAUNCH_WALKS_MAX
 from hdl.registers import CommandOp
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "fence",
     "place_of",
     "walk",
+    "walks",
     "with_place",
     "write",
 ]
@@ -37,6 +39,7 @@ WRITE_MAX = 1 << 12
 REGISTERS_AT_LAUNCH = 6
 
 _PLACE_BIT = 4
+_COUNT_BIT = 18
 
 
 def _field(name: str, value: int, width: int) -> int:
@@ -65,6 +68,22 @@ def walk(*, place: int, entry: int, context: int, address: int, registers: Seque
         if not -(1 << 31) <= value < 1 << 32:
             raise ValueError(f"command field r{index} is {value}: expected a 32-bit value")
         atom[0, 2 + index] = value & 0xFFFFFFFF
+    return atom
+
+
+def walks(*, place: int, entry: int, context: int, addresses: Sequence[int]) -> Atoms:
+    """One WALK that launches `entry` on the records at `addresses`, at most `LAUNCH_WALKS_MAX`, at once.
+
+    One message carries them. They run in as many consecutive contexts from `context` on, and their registers
+    start as 0. Near walks must start in one channel. Their completion records have the same tag and are told
+    apart by the context. Raises ValueError naming the field that does not fit.
+    """
+    if not 1 <= len(addresses) <= LAUNCH_WALKS_MAX:
+        raise ValueError(f"{len(addresses)} walks in a launch: expected 1 to {LAUNCH_WALKS_MAX}")
+    _field("last context", context + len(addresses) - 1, 6)
+    first, *others = (_field("address", address, 32) for address in addresses)
+    atom = walk(place=place, entry=entry, context=context, address=first, registers=others)
+    atom[0, 0] |= len(others) << _COUNT_BIT
     return atom
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hdl.layouts import ATOM_CHECK_WIDTH, ATOM_WIDTH, CONTEXT_WIDTH, RefreshMode
+from hdl.layouts import ATOM_CHECK_WIDTH, ATOM_WIDTH, CHANNEL_WIDTH, CONTEXT_WIDTH, RefreshMode
 from hdl.memory.injector import LANE_WIDTH, LANES
 from hdl.registers import (
     ID_VALUE,
@@ -26,7 +26,14 @@ from .transport.base import Transport
 if TYPE_CHECKING:
     from .simulated import SimulatedAccelerator
 
-__all__ = ["Accelerator", "BatchError", "MemoryErrors", "NoErrorCorrection", "NotAnAccelerator"]
+__all__ = [
+    "Accelerator",
+    "BatchError",
+    "MemoryErrors",
+    "NoErrorCorrection",
+    "NoHistograms",
+    "NotAnAccelerator",
+]
 
 _ATOM_BYTES = 32
 _STATUS_DONE = 2
@@ -43,6 +50,10 @@ class BatchError(RuntimeError):
 
 class NoErrorCorrection(RuntimeError):
     """The design was built without ECC, so it has no fault injector."""
+
+
+class NoHistograms(RuntimeError):
+    """The design was built without histograms."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +79,10 @@ class Accelerator:
         if found != ID_VALUE:
             raise NotAnAccelerator(f"register ID is {found:#010x}: expected {ID_VALUE:#010x}")
         version = self.read_register("VERSION")
-        if version >> 16 != VERSION_VALUE >> 16:
+        if version >> 16 != VERSION_VALUE >> 16 or version < VERSION_VALUE:
             raise NotAnAccelerator(
-                f"interface version is {version >> 16}.{version & 0xFFFF}: "
-                f"expected {VERSION_VALUE >> 16}.x, which this driver knows"
+                f"interface version is {version >> 16}.{version & 0xFFFF}: expected "
+                f"{VERSION_VALUE >> 16}.{VERSION_VALUE & 0xFFFF} or a later minor version"
             )
         self.config_hash = self.read_register("CONFIG_HASH")
         self.clock_ns = self.read_register("CLOCK_PS") / 1000
@@ -82,6 +93,8 @@ class Accelerator:
         self.completion_atoms = self.scratchpad_atoms // 4
         self.command_atoms = self.scratchpad_atoms - self.completion_atoms
         self.cache_lines = self.read_register("CACHE_LINES")
+        self.histogram_bins = self.read_register("HISTOGRAM_BINS")
+        self.walk_bin_cycles = self.read_register("WALK_BIN_CYCLES")
         self.write_register("INTERRUPT_ENABLE", 1)
         self.write_register("COMMAND_BASE", 0)
         self.write_register("COMPLETION_BASE", self.command_atoms)
@@ -320,7 +333,11 @@ class Accelerator:
         return self.read_register("COUNT_CACHE_HITS"), self.read_register("COUNT_CACHE_MISSES")
 
     def reset_counters(self) -> None:
-        """Zeroes the cycle counter and the event counters."""
+        """Zeroes the cycle counter, the event counters and the histograms.
+
+        The histograms read as zero at once; the design clears one bin of each a cycle, and a batch that is
+        started meanwhile waits for it.
+        """
         self.write_register("RESET_COUNTERS", 1)
 
     def count_channels(self, channels: Iterable[int]) -> None:
@@ -340,6 +357,39 @@ class Accelerator:
         names = [name for name in REGISTER_BY_NAME if name.startswith("COUNT_")]
         counts = {name.removeprefix("COUNT_").lower(): self.read_register(name) for name in names}
         counts["cycles"] = self.read_register("CYCLES_LOW") | self.read_register("CYCLES_HIGH") << 32
+        return counts
+
+    def loop_histogram(self, place: int, channel: int = 0) -> NDArray[np.int64]:
+        """Loops inside batches since `reset_counters`, by their cycles: bin n holds those of n cycles.
+
+        Those of the far walker (`place` 1) or of the near walker (0) of `channel`, by the definition of
+        `firmware_py.ledger.loops`; of `histogram_bins` bins the last holds all that took as long or longer.
+        Counts are 32 bits and wrap. Raises ValueError for a place or channel that is not there, NoHistograms
+        for a design without.
+        """
+        if not 0 <= channel < self.channels:
+            raise ValueError(f"channel is {channel}: expected 0 to {self.channels - 1}")
+        return self._histogram(walks=0, place=place, channel=channel)
+
+    def walk_histogram(self, place: int) -> NDArray[np.int64]:
+        """Walks inside batches since `reset_counters`, from launch to verdict, both at the compute side.
+
+        Those of the near walkers (`place` 0) or of the far one (1). Bin n holds walks of at least n and fewer
+        than n + 1 times `walk_bin_cycles` cycles, the last bin longer ones too. Raises ValueError for another
+        place, NoHistograms for a design without.
+        """
+        return self._histogram(walks=1, place=place, channel=0)
+
+    def _histogram(self, *, walks: int, place: int, channel: int) -> NDArray[np.int64]:
+        if place not in (0, 1):
+            raise ValueError(f"place is {place}: expected 0 near or 1 far")
+        if not self.histogram_bins:
+            raise NoHistograms("the design has no histograms: expected one built with `histogram.bins`")
+        self.write_register("HISTOGRAM_SELECT", channel | place << CHANNEL_WIDTH | walks << CHANNEL_WIDTH + 1)
+        counts = np.zeros(self.histogram_bins, dtype=np.int64)
+        for index in range(self.histogram_bins):
+            self.write_register("HISTOGRAM_INDEX", index)
+            counts[index] = self.read_register("HISTOGRAM_DATA")
         return counts
 
     # -- Error correction --

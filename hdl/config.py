@@ -15,6 +15,7 @@ __all__ = [
     "CacheConfig",
     "ControllerConfig",
     "DesignConfig",
+    "HistogramConfig",
     "LinkConfig",
     "MemoryConfig",
     "ScratchpadConfig",
@@ -268,6 +269,35 @@ class MemoryConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HistogramConfig:
+    """The histograms of loops and walks that the host reads by register."""
+
+    bins: int = 0
+    """Bins of each; loops have one for every cycle, and the last one is for all that are longer. 0: none."""
+    walk_bin_cycles: int = 16
+    """Cycles of a bin of walks."""
+
+    def __post_init__(self) -> None:
+        _require(
+            self.bins == 0 or (_power_of_two(self.bins) and 2 <= self.bins <= 4096),
+            "histogram.bins",
+            self.bins,
+            "0 or a power of two from 2 to 4096",
+        )
+        _require(
+            _power_of_two(self.walk_bin_cycles),
+            "histogram.walk_bin_cycles",
+            self.walk_bin_cycles,
+            "a power of two",
+        )
+
+    @property
+    def built(self) -> bool:
+        """There are histograms."""
+        return self.bins != 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class DesignConfig:
     """The whole design."""
 
@@ -277,6 +307,7 @@ class DesignConfig:
     scratchpad: ScratchpadConfig = field(default_factory=ScratchpadConfig)
     controller: ControllerConfig = field(default_factory=ControllerConfig)
     memory: MemoryConfig = field(default_factory=MemoryConfig)
+    histogram: HistogramConfig = field(default_factory=HistogramConfig)
     clock_ratio: int = 1
     """Command clock over the clock of the logic beside the memory: near walker, arbiter, controller front end
     (the port, the atomic unit, the way into the bank queues). 1, 2 or 4."""
@@ -305,12 +336,16 @@ class DesignConfig:
         return int.from_bytes(hashlib.sha256(self.content.encode()).digest()[:4], "big")
 
 
+#: Loops of up to 1,022 cycles and walks of up to 16,367 are not in the last bin.
+_HISTOGRAM = HistogramConfig(bins=1024)
+
 #: Named configurations of `clew verilog --config NAME`.
 CONFIGS: dict[str, DesignConfig] = {
     "default": DesignConfig(
         # An Amaranth memory writes one line of Verilog for every word, and Yosys reads 2**14 of them for
         # minutes: 4 rows a bank are 2**12 atoms, 128 KiB.
-        memory=MemoryConfig(rows=4, columns=32)
+        memory=MemoryConfig(rows=4, columns=32),
+        histogram=_HISTOGRAM,
     ),
     "small": DesignConfig(
         walker=WalkerConfig(contexts=4, execute_stages=2),
@@ -330,8 +365,8 @@ CONFIGS: dict[str, DesignConfig] = {
         ),
         memory=MemoryConfig(channels=2, rows=2, columns=8),
     ),
-    "simulation": DesignConfig(memory=MemoryConfig(storage="dpi")),
-    "testbench": DesignConfig(memory=MemoryConfig(storage="dpi"), checker=True),
+    "simulation": DesignConfig(memory=MemoryConfig(storage="dpi"), histogram=_HISTOGRAM),
+    "testbench": DesignConfig(memory=MemoryConfig(storage="dpi"), histogram=_HISTOGRAM, checker=True),
 }
 
 

@@ -1,8 +1,9 @@
 """The HostPort: registers, scratchpad window and memory window behind one AXI4-Lite port."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from .config import DesignConfig
 from .fabric.axi import AxiLite, AxiLiteSubordinate
@@ -13,6 +14,7 @@ from .layouts import (
     CONTEXT_WIDTH,
     ContextWrite,
     FaultInjection,
+    HistogramSelect,
     MemoryPort,
     MemoryStatus,
     ProgramWrite,
@@ -55,9 +57,11 @@ class HostSettings(wiring.Signature):
         To the memory devices; only with `ecc`.
     cache_sets_log2 : Out(5), cache_ways : Out(6), cache_hit_latency : Out(16), cache_clear : Out(1)
         To the cache; only with `cache`.
+    histogram_select : Out(HistogramSelect), histogram_index : Out
+        The bin to read; only with histograms, which have `histogram_bins` bins.
     """
 
-    def __init__(self, *, ecc: bool = False, cache: bool = False) -> None:
+    def __init__(self, *, ecc: bool = False, cache: bool = False, histogram_bins: int = 0) -> None:
         members = {
             "latency_up": Out(16),
             "latency_down": Out(16),
@@ -77,6 +81,11 @@ class HostSettings(wiring.Signature):
                 "cache_ways": Out(WAYS_BITS),
                 "cache_hit_latency": Out(16),
                 "cache_clear": Out(1),
+            }
+        if histogram_bins:
+            members |= {
+                "histogram_select": Out(HistogramSelect),
+                "histogram_index": Out(exact_log2(histogram_bins)),
             }
         super().__init__(members)
 
@@ -99,6 +108,8 @@ class HostPort(wiring.Component):
     counts : In(32), one for each COUNT_ register, and cycles : In(64)
     corrected_address, uncorrectable_address : In(32)
         Only with `config.controller.ecc`.
+    histogram_data : In(32)
+        Only with `config.histogram`.
     interrupt : Out(1)
         Level: a batch is done and the host has enabled and not cleared it.
     """
@@ -112,13 +123,21 @@ class HostPort(wiring.Component):
             "scratchpad": Out(ScratchpadPort()),
             "memory": Out(MemoryPort()),
             "batch": Out(BatchControl()),
-            "settings": Out(HostSettings(ecc=config.controller.ecc, cache=config.cache.built)),
+            "settings": Out(
+                HostSettings(
+                    ecc=config.controller.ecc,
+                    cache=config.cache.built,
+                    histogram_bins=config.histogram.bins,
+                )
+            ),
             "cycles": In(64),
             "interrupt": Out(1),
         }
         members |= {name.lower(): In(32) for name in self._COUNTS}
         if config.controller.ecc:
             members |= {"corrected_address": In(32), "uncorrectable_address": In(32)}
+        if config.histogram.built:
+            members["histogram_data"] = In(32)
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
@@ -187,7 +206,18 @@ class HostPort(wiring.Component):
             for name in ("sets_log2", "ways", "hit_latency")
             if config.cache.built
         }
-        values |= cache
+        histogram = {}
+        if config.histogram.built:
+            histogram = {
+                "HISTOGRAM_SELECT": Value.cast(settings.histogram_select),
+                "HISTOGRAM_INDEX": settings.histogram_index,
+            }
+            values |= {
+                "HISTOGRAM_BINS": config.histogram.bins,
+                "WALK_BIN_CYCLES": config.histogram.walk_bin_cycles,
+                "HISTOGRAM_DATA": self.histogram_data,
+            }
+        values |= cache | histogram
 
         address = Signal.like(request.payload.address)
         write = Signal()
@@ -245,6 +275,7 @@ class HostPort(wiring.Component):
             ("MEMORY_PAGE", memory_page),
             ("COUNTED_CHANNELS", settings.counted_channels),
             *cache.items(),
+            *histogram.items(),
         ):
             with m.If(written(name)):
                 m.d.sync += target.eq(data)

@@ -13,6 +13,7 @@ __all__ = [
     "ATOM_WIDTH",
     "CHANNEL_WIDTH",
     "CONTEXT_WIDTH",
+    "LAUNCH_WALKS_MAX",
     "AccessMonitor",
     "ColumnBus",
     "ColumnOp",
@@ -20,8 +21,10 @@ __all__ = [
     "CopyCommand",
     "ErrorMonitor",
     "FaultInjection",
+    "HistogramSelect",
     "HopEvent",
     "HopMonitor",
+    "Launch",
     "MemoryPort",
     "MemoryRequest",
     "MemoryResponse",
@@ -39,6 +42,7 @@ __all__ = [
     "Verdict",
     "VerdictKind",
     "Walk",
+    "WalkMonitor",
     "WalkStatus",
 ]
 
@@ -52,6 +56,8 @@ ATOM_CHECK_WIDTH = ATOM_WIDTH // 8
 ADDRESS_WIDTH = 32
 #: Bits of a context number: a walker has at most 64 contexts.
 CONTEXT_WIDTH = 6
+#: Walks that one launch carries at most: a command atom has so many words behind its first.
+LAUNCH_WALKS_MAX = 7
 #: Bits of a channel number: a stack has at most 16 channels.
 CHANNEL_WIDTH = 4
 
@@ -283,6 +289,22 @@ class Walk(data.Struct):
     """Initial r0..r5; r6 and r7 start as 0."""
 
 
+class Launch(data.Struct):
+    """The message that launches walks of one program beside the memory or in the far walker: one to seven."""
+
+    context: CONTEXT_WIDTH
+    """Of the first walk; the others run in the contexts that follow."""
+    entry: 6
+    tag: 16
+    """Of all of them: their verdicts differ in the context."""
+    count_minus_1: 3
+    """Walks - 1, at most `LAUNCH_WALKS_MAX` - 1."""
+    address: ADDRESS_WIDTH
+    """Start address of the first walk."""
+    words: data.ArrayLayout(32, 6)
+    """One walk: its initial r0..r5. Several: the start addresses of the others; registers start as 0."""
+
+
 class WalkStatus(enum.Enum, shape=4):
     """How a walk ended."""
 
@@ -402,6 +424,33 @@ class HopMonitor(wiring.Signature):
         super().__init__(
             {"event": Out(HopEvent), "context": Out(CONTEXT_WIDTH), "address": Out(ADDRESS_WIDTH)}
         )
+
+
+class WalkMonitor(wiring.Signature):
+    """A walk that ended, as the Sequencer sees it. Observation only.
+
+    Members
+    -------
+    ended : Out(1)
+    far : Out(1)
+        It ran in the far walker.
+    cycles : Out(32)
+        From its launch to its verdict, both at the compute side.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"ended": Out(1), "far": Out(1), "cycles": Out(32)})
+
+
+class HistogramSelect(data.Struct):
+    """One of the design's histograms."""
+
+    channel: CHANNEL_WIDTH
+    """Of the loops of a near walker."""
+    far: 1
+    """Of the far place."""
+    walks: 1
+    """0: of loops. 1: of walks, all channels together."""
 
 
 class RowClass(enum.Enum, shape=2):

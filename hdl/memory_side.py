@@ -17,6 +17,7 @@ from .layouts import (
     ErrorMonitor,
     FaultInjection,
     HopMonitor,
+    Launch,
     MemoryPort,
     MemoryRequest,
     MemoryResponse,
@@ -30,6 +31,7 @@ from .layouts import (
 from .memory.checker import RULE_WIDTH, ColumnMonitor
 from .memory.stack import StackMap
 from .memory_channel import MemoryChannel
+from .walker.launch_group import LaunchGroup
 
 __all__ = ["MemorySide"]
 
@@ -37,17 +39,18 @@ __all__ = ["MemorySide"]
 class MemorySide(wiring.Component):
     """The stack: `config.memory.channels` channels behind the memory side of the link.
 
-    Requests go to the channel of their address, a launch to the channel of its start address; what lies
-    beyond the stack goes to some channel, which refuses it. None of this takes a cycle. Responses and
-    verdicts of several channels share the link round robin. A response that has to wait for its turn waits
-    in a queue with room for every credit of the link, so no channel is held up by another; what is shared
-    is the link alone. With one channel all of this is wires.
+    Requests go to the channel of their address, a walk to the channel of its start address; what lies
+    beyond the stack goes to some channel, which refuses it. None of this takes a cycle, but that several
+    walks of one launch follow one another, one a cycle. Responses and verdicts of several channels share the
+    link round robin. A response that has to wait for its turn waits in a queue with room for every credit of
+    the link, so no channel is held up by another; what is shared is the link alone. With one channel all but
+    the launches is wires.
 
     Members
     -------
     walk, bulk : In(MemoryPort)
         The far walker's requests and all others.
-    launch : In(stream of Walk), verdict : Out(stream of Verdict)
+    launch : In(stream of Launch), verdict : Out(stream of Verdict)
         Of the near walkers; a verdict says which channel it comes from.
     program_write : In(ProgramWrite)
         To every near walker.
@@ -58,7 +61,7 @@ class MemorySide(wiring.Component):
     restart : In(1), restarted : Out(1)
         See `Controller`: all controllers have restarted.
     idle : Out(1)
-        Every near walker is.
+        Every near walker is, and no walk is on its way to one.
     row, column, access, hop, port : Out, `channels` times
         Monitors, see `MemoryChannel`.
     violation, violation_rule : Out, `channels` times
@@ -72,7 +75,7 @@ class MemorySide(wiring.Component):
         members: dict[str, Any] = {
             "walk": In(MemoryPort()),
             "bulk": In(MemoryPort()),
-            "launch": In(stream.Signature(Walk)),
+            "launch": In(stream.Signature(Launch)),
             "verdict": Out(stream.Signature(Verdict)),
             "program_write": In(ProgramWrite()),
             "context_write": In(ContextWrite()),
@@ -123,23 +126,26 @@ class MemorySide(wiring.Component):
                 ]
         if self._config.controller.ecc:
             m.d.comb += self.fault.armed.eq(Cat(channel.fault.armed for channel in channels).any())
+        m.submodules.launches = launches = LaunchGroup()
+        connect(m, flipped(self.launch), launches.input)
         m.d.comb += [
             self.restarted.eq(Cat(channel.restarted for channel in channels).all()),
-            self.idle.eq(Cat(channel.idle for channel in channels).all()),
+            self.idle.eq(launches.idle & Cat(channel.idle for channel in channels).all()),
         ]
 
         if len(channels) == 1:
-            for name in ("walk", "bulk", "launch"):
+            for name in ("walk", "bulk"):
                 connect(m, flipped(getattr(self, name)), getattr(channels[0], name))
+            connect(m, launches.output, channels[0].launch)
             connect(m, channels[0].verdict, flipped(self.verdict))
             return m
 
-        self._route(m, "launch", Walk, self.launch, [channel.launch for channel in channels])
+        self._route(m, "launch", Walk, launches.output, [channel.launch for channel in channels])
         self._merge(m, "verdict", Verdict, [channel.verdict for channel in channels], self.verdict)
         for name, credits in (("walk", link.walk_credits), ("bulk", link.bulk_credits)):
             port: Any = getattr(self, name)
             ports: list[Any] = [getattr(channel, name) for channel in channels]
-            self._route(m, name, MemoryRequest, port.request, [each.request for each in ports])
+            self._route(m, name, MemoryRequest, flipped(port.request), [each.request for each in ports])
             answers: list[Any] = []
             for number, each in enumerate(ports):
                 queue = PassQueue(MemoryResponse, depth=credits)
@@ -150,10 +156,10 @@ class MemorySide(wiring.Component):
         return m
 
     def _route(self, m: Module, name: str, shape: Any, source: Any, sinks: list[Any]) -> None:
-        """Payloads of `source`, each to the channel of its address."""
+        """Payloads of `source`, an output, each to the channel of its address."""
         router = Router(shape, outputs=len(sinks))
         m.submodules[f"{name}_router"] = router
-        connect(m, flipped(source), router.input)
+        connect(m, source, router.input)
         address = Value.cast(source.payload.address)
         m.d.comb += router.select.eq(StackMap(self._config.memory).channel_wires(address))
         for output, sink in zip(router.output, sinks, strict=True):

@@ -33,7 +33,7 @@ MEMORY_WINDOW_BYTES = 0x40000
 #: "CLEW" in ASCII, first letter in the highest byte.
 ID_VALUE = 0x434C4557
 #: Interface version: major 16, minor 16.
-VERSION_VALUE = 0x00020001
+VERSION_VALUE = 0x00020002
 
 
 class CommandOp:
@@ -42,9 +42,14 @@ class CommandOp:
     NOP = 0
     WALK = 1
     """w0: op 4, place 1 (bit 4: 0 near, 1 far), reserved 1, entry 6 (bits 11:6), context 6 (bits 17:12;
-    the low bits are the context), w0 bits 31:18 reserved. The tag is the low 16 bits of the command's
-    index in the ring. w1: start address; a near walk runs beside the channel that it lies in. w2..w7:
-    r0..r5. Waits until the context is free, in that channel's near walker or in the far one."""
+    the low bits are the context), count - 1 in bits 20:18 (count 1 to 7), bits 31:21 reserved. The tag is
+    the low 16 bits of the command's index in the ring. w1: start address; a near walk runs beside the channel
+    that it lies in. Count 1: one walk; w2..w7: r0..r5. Above: w1 to w<count> are start addresses of so many
+    walks, all in one channel, of the same entry, in as many consecutive contexts from `context`; their
+    registers start as 0. One message launches them all; each has a completion record of its own, with the
+    command's tag. Waits until all those contexts are free, in that channel's near walker or in the far one.
+    A context that is not there, count 8, or start addresses of near walks in several channels end the
+    batch."""
     WRITE = 2
     """w0: op 4, count - 1 in bits 15:4. w1: first atom address. w2: byte mask of every atom. `count`
     data atoms follow in the ring and are written to consecutive addresses over the bulk channel."""
@@ -138,7 +143,13 @@ REGISTERS: tuple[Register, ...] = _registers(
     ("CONTEXT_WRITE", "rw", "Bit 0: the context may store. Bit 1: its tenant, 0 or 1.", 0),
     ("CONTEXT_BUDGET", "wo", "Step budget, 24 bits; writes base, limit, permission and budget.", 0),
     ("MEMORY_PAGE", "rw", "Number of the 256 KiB page that the memory window shows.", 0),
-    ("RESET_COUNTERS", "wo", "Write 1: zero CYCLES and the counters below.", 0),
+    (
+        "RESET_COUNTERS",
+        "wo",
+        "Write 1: zero CYCLES, the counters below and the histograms. These take as many cycles as they have "
+        "bins; so long they read as 0, and a batch that is started waits.",
+        0,
+    ),
     (
         "COUNTED_CHANNELS",
         "rw",
@@ -195,6 +206,24 @@ REGISTERS: tuple[Register, ...] = _registers(
     ("CACHE_CLEAR", "wo", "Write 1: forget every line. RESET_COUNTERS does not.", 0),
     ("COUNT_CACHE_HITS", "ro", "Reads inside batches that the cache answered; 0 without one.", 0),
     ("COUNT_CACHE_MISSES", "ro", "Reads inside batches that went on to the memory; 0 without a cache.", 0),
+    ("HISTOGRAM_BINS", "ro", "Bins of each histogram; 0: there are none.", 0),
+    ("WALK_BIN_CYCLES", "ro", "Cycles of a bin of walks; loops have a bin for each cycle. 0 without.", 0),
+    (
+        "HISTOGRAM_SELECT",
+        "rw",
+        "The histogram that HISTOGRAM_DATA reads. Bit 5: 0 loops (a walker's request for a record to the "
+        "context's next one or its verdict), 1 walks (launch to verdict, both at the compute side). Bit 4: 0 "
+        "near, 1 far. Bits 3:0: channel of a near walker's loops; walks are those of all channels.",
+        0,
+    ),
+    ("HISTOGRAM_INDEX", "rw", "The bin that HISTOGRAM_DATA reads.", 0),
+    (
+        "HISTOGRAM_DATA",
+        "ro",
+        "Loops or walks that ended in that bin, inside batches; the last bin holds all longer ones. Read it "
+        "while no batch runs.",
+        0,
+    ),
 )
 
 #: Registers whose constant value follows from the configuration.
@@ -207,6 +236,8 @@ DESIGN_CONSTANTS = frozenset(
         "MEMORY_ATOMS",
         "CHANNELS",
         "CACHE_LINES",
+        "HISTOGRAM_BINS",
+        "WALK_BIN_CYCLES",
     }
 )
 

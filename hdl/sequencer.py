@@ -1,6 +1,9 @@
 """The Sequencer: executes a batch of commands out of the scratchpad and records completions there."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+import functools
+import operator
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, fifo, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -9,14 +12,16 @@ from .layouts import (
     ATOM_WIDTH,
     CHANNEL_WIDTH,
     CONTEXT_WIDTH,
+    LAUNCH_WALKS_MAX,
     CopyCommand,
+    Launch,
     MemoryPort,
     MemoryStatus,
     ScratchpadPort,
     Source,
     Verdict,
     VerdictKind,
-    Walk,
+    WalkMonitor,
 )
 from .memory.stack import StackMap
 from .registers import CommandOp
@@ -103,14 +108,17 @@ class _Header(data.Struct):
     reserved: 1
     entry: 6
     context: CONTEXT_WIDTH
-    high: 14
+    count_minus_1: 3
+    high: 11
 
 
 class Sequencer(wiring.Component):
     """Executes batches of commands alone: WALK, WRITE, COPY and FENCE, in order.
 
     A walk waits until its context is free in its place: the far walker, or the near walker of the channel
-    that its start address lies in. So the same context may run in every channel at once.
+    that its start address lies in. So the same context may run in every channel at once. Walks of one launch
+    wait until all their contexts are free; their start times are noted one a cycle, and so long another WALK
+    waits.
 
     A batch starts once everything is idle and the controllers have closed every row and restarted their
     refresh, so the same batch over the same memory costs the same cycles every time. It ends, as if by a
@@ -120,7 +128,7 @@ class Sequencer(wiring.Component):
     -------
     control : In(BatchControl)
     scratchpad : Out(ScratchpadPort)
-    near_launch, far_launch : Out(stream of Walk)
+    near_launch, far_launch : Out(stream of Launch)
     near_verdict, far_verdict : In(stream of Verdict)
     memory : Out(MemoryPort)
         Writes, over the bulk channel of the link.
@@ -133,6 +141,8 @@ class Sequencer(wiring.Component):
         Link, walkers and DataMover are idle.
     restart : Out(1), restarted : In(1)
         Handshake with the controllers, see `Controller`.
+    walk : Out(WalkMonitor)
+        Monitor: a walk whose verdict was taken in the cycle before.
     """
 
     def __init__(self, config: DesignConfig) -> None:
@@ -141,8 +151,8 @@ class Sequencer(wiring.Component):
             {
                 "control": In(BatchControl()),
                 "scratchpad": Out(ScratchpadPort()),
-                "near_launch": Out(stream.Signature(Walk)),
-                "far_launch": Out(stream.Signature(Walk)),
+                "near_launch": Out(stream.Signature(Launch)),
+                "far_launch": Out(stream.Signature(Launch)),
                 "near_verdict": In(stream.Signature(Verdict)),
                 "far_verdict": In(stream.Signature(Verdict)),
                 "memory": Out(MemoryPort()),
@@ -153,6 +163,7 @@ class Sequencer(wiring.Component):
                 "quiescent": In(1),
                 "restart": Out(1),
                 "restarted": In(1),
+                "walk": Out(WalkMonitor()),
             }
         )
 
@@ -267,19 +278,35 @@ class Sequencer(wiring.Component):
         launch = Signal()
         launch_place = Signal.like(verdict_place)
         launch_context = Signal(CONTEXT_WIDTH)
+        launch_last = Signal(CONTEXT_WIDTH + 1)
         ends = Signal()
         # One-hot by comparison: contexts are few and `1 << index` is slow to convert.
-        starts = Cat(launch_context == i for i in range(contexts))
+        first = Cat(launch_context == i for i in range(contexts))
+        starts = Signal(contexts)
         stops = Cat(verdict.context == i for i in range(contexts))
-        m.d.comb += ends.eq(accept & (verdict.kind == VerdictKind.DONE))
+        m.d.sync += self.walk.ended.eq(ends)
+        m.d.comb += [
+            ends.eq(accept & (verdict.kind == VerdictKind.DONE)),
+            self.walk.far.eq(record.far),
+            self.walk.cycles.eq(record.walk_cycles),
+        ]
         for place, bits in enumerate(busy):
             started, stopped = launch & (launch_place == place), ends & (verdict_place == place)
             with m.If(started | stopped):
                 m.d.sync += bits.eq((bits & ~Mux(stopped, stops, 0)) | Mux(started, starts, 0))
+        # The memory of start times takes one a cycle, so those of a launch's later walks follow. A walker
+        # begins no walk sooner, so none ends before its own is there.
+        to_note = Signal(range(LAUNCH_WALKS_MAX))
+        noted_context, noted_place, noted_time = (
+            Signal.like(like, name=f"noted_{name}")
+            for name, like in (("context", launch_context), ("place", launch_place), ("time", clock))
+        )
         m.d.comb += [
-            launched_write.en.eq(launch),
-            launched_write.addr.eq(Cat(launch_context, launch_place)),
-            launched_write.data.eq(clock),
+            launched_write.en.eq(launch | (to_note != 0)),
+            launched_write.addr.eq(
+                Mux(to_note != 0, Cat(noted_context, noted_place), Cat(launch_context, launch_place))
+            ),
+            launched_write.data.eq(Mux(to_note != 0, noted_time, clock)),
         ]
         writes = Signal(16)
         write_sent = Signal()
@@ -310,24 +337,49 @@ class Sequencer(wiring.Component):
         with m.If(pop):
             m.d.sync += index.eq(index + 1)
 
-        walk = Signal(Walk)
+        message = Signal(Launch)
         launch_far = header.place_or_direction
         m.d.comb += [
             launch_context.eq(header.context),
+            launch_last.eq(header.context + header.count_minus_1),
             launch_place.eq(Mux(launch_far, far_place, stack.channel_wires(words[1]))),
-            walk.context.eq(header.context),
-            walk.entry.eq(header.entry),
-            walk.tag.eq(index),
-            walk.address.eq(words[1]),
-            walk.registers.eq(Cat(words[i] for i in range(2, 8))),
-            self.near_launch.payload.eq(walk),
-            self.far_launch.payload.eq(walk),
+            message.context.eq(header.context),
+            message.entry.eq(header.entry),
+            message.tag.eq(index),
+            message.count_minus_1.eq(header.count_minus_1),
+            message.address.eq(words[1]),
+            message.words.eq(Cat(words[i] for i in range(2, 8))),
+            self.near_launch.payload.eq(message),
+            self.far_launch.payload.eq(message),
         ]
-        context_busy = Signal()
+        # Those of the later walks of a launch follow the first.
+        later = [
+            Mux(header.count_minus_1 >= number, Cat(Const(0, number), first[:-number]), 0)
+            for number in range(1, min(LAUNCH_WALKS_MAX, contexts))
+        ]
+        m.d.comb += starts.eq(first)
+        with m.If(header.count_minus_1 != 0):
+            m.d.comb += starts.eq(functools.reduce(operator.or_, later, first))
+        contexts_busy = Signal()
         with m.Switch(launch_place):
             for place, bits in enumerate(busy):
                 with m.Case(place):
-                    m.d.comb += context_busy.eq(bits.bit_select(header.context, 1))
+                    m.d.comb += contexts_busy.eq((bits & starts).any())
+        launch_bad = Signal()
+        m.d.comb += launch_bad.eq(
+            (launch_last >= contexts)
+            | (header.count_minus_1 >= LAUNCH_WALKS_MAX)
+            | (~launch_far & self._strays(stack, header, words))
+        )
+        with m.If(launch):
+            m.d.sync += [
+                to_note.eq(header.count_minus_1),
+                noted_context.eq(launch_context + 1),
+                noted_place.eq(launch_place),
+                noted_time.eq(clock),
+            ]
+        with m.Elif(to_note != 0):
+            m.d.sync += [to_note.eq(to_note - 1), noted_context.eq(noted_context + 1)]
 
         write_address = Signal(32)
         write_mask = Signal(32)
@@ -389,9 +441,9 @@ class Sequencer(wiring.Component):
                         with m.Case(CommandOp.NOP):
                             m.d.comb += pop.eq(1)
                         with m.Case(CommandOp.WALK):
-                            with m.If(header.context >= contexts):
+                            with m.If(launch_bad):
                                 m.d.sync += failed.eq(1)
-                            with m.Elif(~context_busy):
+                            with m.Elif(~contexts_busy & (to_note == 0)):
                                 target = Mux(launch_far, self.far_launch.ready, self.near_launch.ready)
                                 m.d.comb += [
                                     self.near_launch.valid.eq(~launch_far),
@@ -438,3 +490,12 @@ class Sequencer(wiring.Component):
                     m.d.comb += control.done.eq(1)
                     m.next = "IDLE"
         return m
+
+    @staticmethod
+    def _strays(stack: StackMap, header: data.View, words: data.View) -> Value:
+        """One of the walks of a launch starts in another channel than the first."""
+        first = stack.channel_wires(words[1])
+        return Cat(
+            (header.count_minus_1 >= number) & (stack.channel_wires(words[1 + number]) != first)
+            for number in range(1, LAUNCH_WALKS_MAX)
+        ).any()

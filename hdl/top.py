@@ -13,6 +13,7 @@ from .fabric.axi import AxiLite
 from .fabric.cache import Cache
 from .fabric.link import Link
 from .fabric.merge import BulkMerge
+from .histogram import Histograms
 from .hostport import HostPort
 from .layouts import AccessMonitor, HopMonitor, PortMonitor, RowBus, Source
 from .memory.checker import ColumnMonitor
@@ -20,6 +21,7 @@ from .memory_side import MemorySide
 from .mover import DataMover
 from .scratchpad import Scratchpad
 from .sequencer import Sequencer
+from .walker.launch_group import LaunchGroup
 from .walker.walker import Walker
 
 __all__ = ["Clew"]
@@ -89,6 +91,7 @@ class Clew(wiring.Component):
         m.submodules.scratchpad = scratchpad = Scratchpad(config)
         m.submodules.mover = mover = DataMover(config)
         m.submodules.far_walker = far_walker = Walker(config, source=Source.FAR_WALKER)
+        m.submodules.far_launches = far_launches = LaunchGroup()
         bulk_merge = BulkMerge()
         # Whose turn it is must not depend on what was before a batch; the merge is idle during a restart.
         m.submodules.bulk_merge = ResetInserter(sequencer.restart)(bulk_merge)
@@ -109,11 +112,16 @@ class Clew(wiring.Component):
 
         connect(m, sequencer.near_launch, link.launch)
         connect(m, link.verdict, sequencer.near_verdict)
-        connect(m, sequencer.far_launch, far_walker.launch)
+        connect(m, sequencer.far_launch, far_launches.input)
+        connect(m, far_launches.output, far_walker.launch)
         connect(m, far_walker.verdict, sequencer.far_verdict)
 
         walk_memory, bulk_memory = far_walker.memory, bulk_merge.memory
-        quiescent = link.idle & memory_side.idle & far_walker.idle & mover.idle
+        quiescent = link.idle & memory_side.idle & far_launches.idle & far_walker.idle & mover.idle
+        if config.histogram.built:
+            m.submodules.histograms = histograms = Histograms(config)
+            self._connect_histograms(m, histograms, host_port, sequencer, [*memory_side.hop, far_walker.hop])
+            quiescent &= ~histograms.clearing
         if config.cache.built:
             m.submodules.cache = cache = Cache(config)
             connect(m, walk_memory, cache.walk)
@@ -219,4 +227,23 @@ class Clew(wiring.Component):
             cache.clear_counts.eq(settings.clear_counters),
             host_port.count_cache_hits.eq(cache.hits),
             host_port.count_cache_misses.eq(cache.misses),
+        ]
+
+    @staticmethod
+    def _connect_histograms(
+        m: Module, histograms: Histograms, host_port: HostPort, sequencer: Sequencer, hops: list[Any]
+    ) -> None:
+        """The histograms listen to `hops`, of the near walkers and the far one, and to the Sequencer."""
+        settings = host_port.settings
+        for hop, listener in zip(hops, histograms.hop, strict=True):
+            m.d.comb += [
+                getattr(listener, name).eq(getattr(hop, name)) for name in ("event", "context", "address")
+            ]
+        connect(m, sequencer.walk, histograms.walk)
+        m.d.comb += [
+            histograms.active.eq(sequencer.control.active),
+            histograms.clear.eq(settings.clear_counters),
+            histograms.select.eq(settings.histogram_select),
+            histograms.index.eq(settings.histogram_index),
+            host_port.histogram_data.eq(histograms.data),
         ]

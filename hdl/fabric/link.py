@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import DesignConfig
-from ..layouts import MemoryRequest, MemoryResponse, Verdict, Walk
+from ..layouts import Launch, MemoryRequest, MemoryResponse, Verdict
 from .channel import Channel
 from .message import (
     CONDITIONAL_WRITE_BYTES,
@@ -36,7 +36,7 @@ class Link(wiring.Component):
     Members
     -------
     walk_request : In(stream of MemoryRequest), walk_response : Out(stream of MemoryResponse)
-    launch : In(stream of Walk), verdict : Out(stream of Verdict)
+    launch : In(stream of Launch), verdict : Out(stream of Verdict)
     bulk_request : In(stream of MemoryRequest), bulk_response : Out(stream of MemoryResponse)
     memory_... : each of these again, the other way round, at the memory side
     latency_up, latency_down : In(16)
@@ -53,14 +53,14 @@ class Link(wiring.Component):
 
     walk_request: In(stream.Signature(MemoryRequest))
     walk_response: Out(stream.Signature(MemoryResponse))
-    launch: In(stream.Signature(Walk))
+    launch: In(stream.Signature(Launch))
     verdict: Out(stream.Signature(Verdict))
     bulk_request: In(stream.Signature(MemoryRequest))
     bulk_response: Out(stream.Signature(MemoryResponse))
 
     memory_walk_request: Out(stream.Signature(MemoryRequest))
     memory_walk_response: In(stream.Signature(MemoryResponse))
-    memory_launch: Out(stream.Signature(Walk))
+    memory_launch: Out(stream.Signature(Launch))
     memory_verdict: In(stream.Signature(Verdict))
     memory_bulk_request: Out(stream.Signature(MemoryRequest))
     memory_bulk_response: In(stream.Signature(MemoryResponse))
@@ -78,7 +78,7 @@ class Link(wiring.Component):
         m = Module()
         walk_credits, bulk_credits = self.config.walk_credits, self.config.bulk_credits
         m.submodules.walk_up = walk_up = Channel(
-            {"request": MemoryRequest, "launch": Walk}, credits=walk_credits
+            {"request": MemoryRequest, "launch": Launch}, credits=walk_credits
         )
         m.submodules.walk_down = walk_down = Channel(
             {"response": MemoryResponse, "verdict": Verdict}, credits=walk_credits

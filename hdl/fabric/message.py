@@ -32,7 +32,7 @@ WRITE_REQUEST_BYTES = HEADER_BYTES + ATOM_BYTES + ATOM_BYTES // 8
 CONDITIONAL_WRITE_BYTES = WRITE_REQUEST_BYTES + 4
 READ_RESPONSE_BYTES = HEADER_BYTES + ATOM_BYTES
 WRITE_RESPONSE_BYTES = HEADER_BYTES
-#: Six registers; context, entry, tag and address are the header.
+#: Six registers of one walk, or six more start addresses; the header is context, entry, tag, count, address.
 LAUNCH_BYTES = HEADER_BYTES + 6 * 4
 #: Hops, cycles, value and three registers; context, tag, kind, status and code are the header.
 VERDICT_BYTES = HEADER_BYTES + 6 * 4

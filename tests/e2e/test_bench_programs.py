@@ -8,6 +8,7 @@ from itertools import product
 import pytest
 
 from firmware_py.bench.walker.decisions import decision_measures
+from firmware_py.bench.walker.launches import launch_measures
 from firmware_py.bench.walker.machine import walker_design
 from firmware_py.bench.walker.pools import contended_measures, lease_measures
 from firmware_py.bench.walker.programs import FAR, backtrack_measures
@@ -74,6 +75,30 @@ def test_a_whole_decision_in_one_walk_saves_a_near_search_its_crossings(model) -
         assert found["yes", "near", program] < found["yes", "far", program]
     for fused, place in product(("yes", "no"), ("near", "far")):
         assert found[fused, place, "climb_compressed"] < found[fused, place, "climb"]
+
+
+def test_climbs_of_one_launch_take_less_of_the_link_and_no_longer(model) -> None:
+    found = {
+        (
+            m.name,
+            m.where["launch"],
+            m.where["walks"],
+            m.where["place"],
+            m.where.get("bytes_per_cycle"),
+        ): m.value
+        for m in launch_measures(model, far=FAR, progress=_quiet)
+    }
+    for walks, place, width in product((4, 7), ("near", "far"), ("any", 16, 4)):
+        one, each, in_turn = (
+            found["ns_per_walk", way, walks, place, width] for way in ("one", "each", "in_turn")
+        )
+        assert each < in_turn / 2
+        # Launches cross the link to a near walker only, and take it for some time when it is narrow.
+        assert one < each if (place, width) == ("near", 4) else one <= each
+    assert found["link_bytes_per_walk", "each", 4, "near", None] == 32 + 32
+    assert found["link_bytes_per_walk", "one", 4, "near", None] == 32 / 4 + 32
+    # Four reads of a header up, and of an atom with a header down.
+    assert found["link_bytes_per_walk", "one", 7, "far", None] == 4 * (8 + 40)
 
 
 def test_leases_near_and_far(accelerator) -> None:

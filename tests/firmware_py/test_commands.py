@@ -36,6 +36,36 @@ def test_a_walk_has_every_field_in_its_place(place, entry, context, address, reg
 
 
 @given(
+    place=st.integers(0, 1),
+    entry=st.integers(0, 63),
+    context=st.integers(0, 57),
+    addresses=st.lists(st.integers(0, (1 << 32) - 1), min_size=1, max_size=7),
+)
+def test_several_walks_are_a_walk_with_a_count_and_their_addresses(place, entry, context, addresses):
+    atoms = commands.walks(place=place, entry=entry, context=context, addresses=addresses)
+    assert atoms.shape == (1, 8) and atoms.dtype == np.uint32
+    alone = commands.walk(place=place, entry=entry, context=context, address=addresses[0])
+    assert atoms[0, 0] ^ alone[0, 0] == len(addresses) - 1 << 18
+    assert _bits(atoms[0, 0], 18, 3) == len(addresses) - 1
+    assert atoms[0, 1:].tolist() == addresses + [0] * (7 - len(addresses))
+
+
+@pytest.mark.parametrize(
+    ("context", "addresses", "message"),
+    [
+        (0, [], "0 walks in a launch: expected 1 to 7"),
+        (0, [1] * 8, "8 walks in a launch: expected 1 to 7"),
+        (60, [1] * 5, "command field last context is 64: expected 0 to 63"),
+        (0, [1, 1 << 32], "command field address is 4294967296: expected 0 to 4294967295"),
+    ],
+)
+def test_a_launch_that_does_not_fit_is_refused(context, addresses, message):
+    with pytest.raises(ValueError) as caught:
+        commands.walks(place=0, entry=0, context=context, addresses=addresses)
+    assert str(caught.value) == message
+
+
+@given(
     address=st.integers(0, (1 << 32) - 5000), count=st.integers(1, 4096), mask=st.integers(0, (1 << 32) - 1)
 )
 def test_a_write_is_its_command_and_its_data(address, count, mask):

@@ -11,6 +11,7 @@ from firmware_py.driver import (
     BatchError,
     MemoryErrors,
     NoErrorCorrection,
+    NoHistograms,
     NotAnAccelerator,
 )
 from hdl.registers import (
@@ -66,9 +67,14 @@ class RegisterFile:
         self.window_accesses = 0
         self.flips: dict[int, int] = {}
         self.ecc = True
+        self.histograms: dict[int, list[int]] = {}
 
     def read32(self, address: int) -> int:
-        return self.registers[REGISTERS[address // 4].name]
+        name = REGISTERS[address // 4].name
+        if name == "HISTOGRAM_DATA":
+            chosen = self.histograms[self.registers["HISTOGRAM_SELECT"]]
+            return chosen[self.registers["HISTOGRAM_INDEX"]]
+        return self.registers[name]
 
     def write32(self, address: int, value: int) -> None:
         name = REGISTERS[address // 4].name
@@ -131,7 +137,8 @@ def test_knows_the_design_from_its_registers() -> None:
     ("name", "value", "message"),
     [
         ("ID", 0xFFFFFFFF, f"ID is 0xffffffff: expected {ID_VALUE:#010x}"),
-        ("VERSION", VERSION_VALUE + 0x10000, r"interface version is 3\.\d+: expected 2\.x"),
+        ("VERSION", VERSION_VALUE + 0x10000, r"interface version is 3\.\d+: expected 2\.\d+"),
+        ("VERSION", VERSION_VALUE - 1, r"interface version is 2\.\d+: expected 2\.\d+"),
     ],
 )
 def test_refuses_what_is_not_a_clew(name: str, value: int, message: str) -> None:
@@ -322,3 +329,28 @@ def test_refuses_a_cache_that_the_design_has_not(geometry: dict[str, int], messa
     transport.registers["CACHE_LINES"] = 0
     with pytest.raises(ValueError, match="the design's 0 lines"):
         Accelerator(transport).set_cache(sets_log2=0, ways=1, hit_latency=0)
+
+
+def test_histograms_are_read_bin_by_bin() -> None:
+    transport = RegisterFile()
+    transport.registers |= {"HISTOGRAM_BINS": 4, "WALK_BIN_CYCLES": 16}
+    # By the value of the select register: near of both channels, far, walks near and far.
+    transport.histograms = {
+        select: [select, 1, 0, (1 << 32) - 1] for select in (0, 1, 1 << 4, 1 << 5, 1 << 4 | 1 << 5)
+    }
+    accelerator = Accelerator(transport)
+    assert accelerator.walk_bin_cycles == 16
+    assert accelerator.loop_histogram(0).tolist() == [0, 1, 0, (1 << 32) - 1]
+    assert accelerator.loop_histogram(0, 1)[0] == 1
+    assert accelerator.loop_histogram(1)[0] == 1 << 4
+    assert accelerator.walk_histogram(0)[0] == 1 << 5
+    assert accelerator.walk_histogram(1)[0] == 1 << 4 | 1 << 5
+    with pytest.raises(ValueError, match="channel is 2: expected 0 to 1"):
+        accelerator.loop_histogram(0, 2)
+    with pytest.raises(ValueError, match="place is 2: expected 0 near or 1 far"):
+        accelerator.walk_histogram(2)
+
+
+def test_a_design_without_histograms_says_so() -> None:
+    with pytest.raises(NoHistograms, match=r"expected one built with `histogram\.bins`"):
+        Accelerator(RegisterFile()).loop_histogram(0)

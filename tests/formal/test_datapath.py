@@ -1,11 +1,15 @@
-"""The datapath of one stage does what the instruction set says, for any word, record, registers, address."""
+"""The datapath does what the instruction set says, for any word, record, registers and address.
+
+That of one stage is compared with the specification, that of 2 with that of 1, and that of 3 with that of 2.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
-from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Value
+from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In
 
 from hdl.walker.datapath import Datapath, WordsLayout
@@ -120,6 +124,69 @@ class InstructionProperty(Property):
         }[self._part]
 
 
+class PipelineProperty(Property):
+    """The datapath of 2 or 3 stages gives the steps of that of one stage less, an advance later.
+
+    Proved by induction over any sequence of inputs, advances and holds. What relates a state to the past is
+    that the results of each stage are those of a stage less, an advance earlier.
+    """
+
+    #: By stages: results of the pipeline, those of a stage less that are the same, and the advances between.
+    KEPT: ClassVar = {
+        2: (("fetched_staged", "fetched", 1), ("tested", "tested", 1)),
+        3: (("fetched_staged", "fetched_staged", 0), ("tested_staged", "tested", 1)),
+    }
+
+    def __init__(self, *, stages: int, false: bool) -> None:
+        self._stages = stages
+        super().__init__(_INPUTS | {"advance": In(1)}, false=false)
+
+    def contents(self, m: Module) -> None:
+        pipeline, less = Datapath(stages=self._stages), Datapath(stages=self._stages - 1)
+        inner, reference = Internals(pipeline), Internals(less)
+        m.submodules.pipeline, m.submodules.less = inner.fragment, reference.fragment
+        for block in (pipeline, less):
+            m.d.comb += block.advance.eq(self.advance)
+            m.d.comb += [
+                Value.cast(getattr(block, name)).eq(Value.cast(getattr(self, name))) for name in _INPUTS
+            ]
+        advanced = Signal()
+        with m.If(self.advance):
+            m.d.sync += advanced.eq(1)
+
+        def earlier(value: Value) -> Value:
+            """What `value` was when the stages last advanced."""
+            register = Signal(len(value), reset_less=True)
+            with m.If(self.advance):
+                m.d.sync += register.eq(value)
+            return register
+
+        for ours, theirs, advances in self.KEPT[self._stages]:
+            fields = [name for name in inner.names() if name.startswith(f"{ours}_")]
+            if ours == "tested":
+                fields = [name for name in fields if not name.startswith("tested_staged_")]
+            for name in fields:
+                then = Value.cast(reference[name.replace(ours, theirs, 1)])
+                then = earlier(then) if advances else then
+                m.d.comb += Assert(~advanced | (Value.cast(inner[name]) == then))
+        for ours, theirs in zip(self._fields(pipeline), self._fields(less), strict=True):
+            m.d.comb += Assert(~advanced | (ours == earlier(theirs)))
+        step, kind = pipeline.step, Value.cast(pipeline.step.exit_kind)
+        if self.false:
+            # It takes no advance more.
+            m.d.comb += Assert(step.exit_value == less.step.exit_value)
+        held = Signal()
+        m.d.sync += held.eq(advanced & ~self.advance)
+        m.d.comb += [
+            Cover(held & step.update & step.store & (step.store_value != 0) & (kind == LOAD)),
+            Cover(advanced & ~held & ~step.taken & (kind == DONE) & (step.exit_code == 0xA5)),
+        ]
+
+    @staticmethod
+    def _fields(block: Datapath) -> list[Value]:
+        return [Value.cast(value) for _, _, value in block.step.signature.flatten(block.step)]
+
+
 PROOFS = [
     Proof(
         name=f"instruction, {part}",
@@ -130,6 +197,14 @@ PROOFS = [
         cover_depth=1,
     )
     for part in InstructionProperty.PARTS
+] + [
+    Proof(
+        name=f"instruction in {stages} stages",
+        build=lambda false, stages=stages: PipelineProperty(stages=stages, false=false),
+        depth=1,
+        cover_depth=stages + 3,
+    )
+    for stages in (2, 3)
 ]
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from amaranth.sim import Simulator
 
-from hdl.config import CacheConfig, ControllerConfig, DesignConfig
+from hdl.config import CacheConfig, ControllerConfig, DesignConfig, HistogramConfig
 from hdl.hostport import HostPort
 from hdl.layouts import MemoryStatus
 from hdl.registers import ID_VALUE, MEMORY_WINDOW, REGISTER_BY_NAME, REGISTERS, SCRATCHPAD_WINDOW
@@ -13,7 +13,8 @@ from hdl.registers import ID_VALUE, MEMORY_WINDOW, REGISTER_BY_NAME, REGISTERS, 
 CONFIG = DesignConfig()
 ECC = DesignConfig(controller=ControllerConfig(ecc=True))
 CACHE = DesignConfig(cache=CacheConfig(body="dpi"))
-EVERYTHING = dataclasses.replace(ECC, cache=CACHE.cache)
+HISTOGRAM = DesignConfig(histogram=HistogramConfig(bins=256, walk_bin_cycles=32))
+EVERYTHING = dataclasses.replace(ECC, cache=CACHE.cache, histogram=HISTOGRAM.histogram)
 OKAY, SLVERR = 0, 2
 
 
@@ -159,7 +160,8 @@ def test_constants_say_what_the_design_is():
 def test_every_register_resets_to_what_the_map_says_and_keeps_what_is_written():
     widths = {"INTERRUPT_ENABLE": 1, "REFRESH": 2, "CONTEXT_WRITE": 2, "PROGRAM_INDEX": 6,
               "CONTEXT_INDEX": 10, "MEMORY_PAGE": 19, "COUNTED_CHANNELS": 16, "INJECT_LANE": 4,
-              "CACHE_SETS_LOG2": 5, "CACHE_WAYS": 6, "CACHE_HIT_LATENCY": 16} | {
+              "CACHE_SETS_LOG2": 5, "CACHE_WAYS": 6, "CACHE_HIT_LATENCY": 16,
+              "HISTOGRAM_SELECT": 6, "HISTOGRAM_INDEX": 8} | {
         name: 16 for name in ("COMMAND_BASE", "COMMAND_COUNT", "COMPLETION_BASE", "COMPLETION_SIZE",
                               "LINK_LATENCY_UP", "LINK_LATENCY_DOWN", "LINK_BYTES_PER_CYCLE")
     }  # fmt: skip
@@ -325,6 +327,33 @@ def test_without_a_cache_its_registers_read_zero():
     async def body(host):
         for register in REGISTERS:
             if register.name.startswith(("CACHE_", "COUNT_CACHE_")):
+                if register.access == "rw":
+                    assert await host.write(register.offset, 0xFFFFFFFF) == OKAY
+                assert await host.read(register.offset) == (0, OKAY), register.name
+
+    Host(body)
+
+
+def test_a_bin_of_a_histogram_is_chosen_and_read():
+    async def body(host):
+        ctx, dut = host.ctx, host.dut
+        assert await host.read(offset("HISTOGRAM_BINS")) == (256, OKAY)
+        assert await host.read(offset("WALK_BIN_CYCLES")) == (32, OKAY)
+        await host.write(offset("HISTOGRAM_SELECT"), 5 | 1 << 4)
+        await host.write(offset("HISTOGRAM_INDEX"), 201)
+        select = dut.settings.histogram_select
+        assert [ctx.get(part) for part in (select.channel, select.far, select.walks)] == [5, 1, 0]
+        assert ctx.get(dut.settings.histogram_index) == 201
+        ctx.set(dut.histogram_data, 0xFEDCBA98)
+        assert await host.read(offset("HISTOGRAM_DATA")) == (0xFEDCBA98, OKAY)
+
+    Host(body, HISTOGRAM)
+
+
+def test_without_histograms_their_registers_read_zero():
+    async def body(host):
+        for register in REGISTERS:
+            if "HISTOGRAM" in register.name or register.name == "WALK_BIN_CYCLES":
                 if register.access == "rw":
                     assert await host.write(register.offset, 0xFFFFFFFF) == OKAY
                 assert await host.read(register.offset) == (0, OKAY), register.name

@@ -23,6 +23,12 @@ def walk(*, context, entry=0, address=1, far=False, registers=()):
     return _atom(words)
 
 
+def walks(*, context, addresses, entry=0, far=False):
+    """One launch of several walks."""
+    return walk(context=context | len(addresses) - 1 << 6, entry=entry, far=far, address=addresses[0],
+                registers=addresses[1:])  # fmt: skip
+
+
 def write(*, address, data, mask=0xFFFFFFFF):
     return [_atom([CommandOp.WRITE | len(data) - 1 << 4, address, mask])[0], *data]
 
@@ -167,15 +173,17 @@ class Bench:
                 pending.pop(0)
             if launched and ready:
                 self.log.append((self.cycle, place, walk))
-                context, channel = walk.context, 0
+            for number in range(walk.count_minus_1 + 1 if launched and ready else 0):
+                context, channel = walk.context + number, 0
+                address = walk.words[number - 1] if number else walk.address
                 if place == "near":
-                    channel = walk.address // SECOND % self.config.memory.channels
+                    channel = address // SECOND % self.config.memory.channels
                 assert all(
                     (p["verdict"]["context"], p["verdict"]["channel"]) != (context, channel) for p in pending
                 ), "context launched twice"
                 pending.append(
                     {
-                        "at": now + self.random.randint(*self.walk_latency),
+                        "at": now + number + self.random.randint(*self.walk_latency),
                         "verdict": {
                             "context": context,
                             "channel": channel,
@@ -185,8 +193,8 @@ class Bench:
                             "code": 7,
                             "hops": 3,
                             "cycles": 99,
-                            "value": walk.address,
-                            "registers": [walk.registers[i] for i in range(3)],
+                            "value": address,
+                            "registers": [walk.words[i] for i in range(3)],
                         },
                     }
                 )
@@ -234,7 +242,7 @@ def test_walks_reach_their_place_and_complete_with_their_tag():
     bench = Bench(commands).run()
     (near,), (far,) = bench.seen("near"), bench.seen("far")
     assert (near.context, near.entry, near.tag, near.address) == (3, 5, 0, 77)
-    assert [near.registers[i] for i in range(6)] == [1, 2, 3, 4, 5, 6]
+    assert [near.words[i] for i in range(6)] == [1, 2, 3, 4, 5, 6]
     assert (far.context, far.tag, far.address) == (4, 1, 88)
     assert bench.result["error"] == 0
     records = {record.tag: record for record in bench.completions}
@@ -299,8 +307,16 @@ def test_a_batch_ends_only_when_all_is_answered():
         ([0xF], None),
         (write(address=1, data=[1, 2, 3]), 2),
         (walk(context=CONFIG.walker.contexts), None),
+        (walks(context=CONFIG.walker.contexts - 2, addresses=(1, 2, 3)), None),
+        (walk(context=0 | 7 << 6), None),
     ],
-    ids=["undefined operation", "a write without its data", "a context that is not there"],
+    ids=[
+        "undefined operation",
+        "a write without its data",
+        "a context that is not there",
+        "a later context that is not there",
+        "eight walks in a launch",
+    ],
 )
 def test_a_bad_batch_ends_with_an_error(commands, count):
     bench = Bench([*walk(context=0), *commands], count=None if count is None else 1 + count).run()
@@ -448,3 +464,74 @@ def test_a_start_beyond_the_stack_is_launched_as_any_other():
     beyond = 2 * SECOND + 3
     bench = Bench([*walk(context=1, address=beyond), *walk(context=1, address=beyond)], config=STACK).run()
     assert [record.channel for record in bench.completions] == [0, 0]
+
+
+# -- Several walks in one launch ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("far", [False, True], ids=["near", "far"])
+def test_several_walks_leave_in_one_message_and_complete_each_alone(far):
+    commands = [*FENCE, *walks(context=3, entry=5, addresses=(70, 71, 72, 73), far=far)]
+    bench = Bench(commands, walk_latency=(30, 300)).run()
+    (message,) = bench.seen("far" if far else "near")
+    assert (message.context, message.entry, message.tag, message.count_minus_1) == (3, 5, 1, 3)
+    assert [message.address, *(message.words[i] for i in range(3))] == [70, 71, 72, 73]
+    found = {record.context: (record.tag, record.value, record.far) for record in bench.completions}
+    assert found == {3 + number: (1, 70 + number, far) for number in range(4)}
+
+
+def test_walks_of_one_launch_take_their_time_from_its_message():
+    """Those that come later in it too: here each takes 40 cycles, and one a cycle begins."""
+    bench = Bench([*walks(context=0, addresses=range(1, 8)), *walk(context=7)], walk_latency=(40, 40)).run()
+    took = {record.context: record.walk_cycles for record in bench.completions}
+    # Between its time and its acceptance a verdict may wait for the scratchpad.
+    for context in range(7):
+        assert 40 + context <= took[context] <= 45 + 4 * context, took
+    first, after = (cycle for cycle in bench.when("near"))
+    assert after >= first + 7, "start times are noted one a cycle"
+
+
+def test_walks_of_one_launch_wait_for_the_last_of_their_contexts():
+    commands = [*walk(context=4, address=1), *walks(context=2, addresses=(5, 6, 7)), *walk(context=2)]
+    bench = Bench(commands, walk_latency=(200, 200)).run()
+    before, group, after = bench.when("near")
+    assert group >= before + 200 and after >= group + 200
+    assert [record.context for record in bench.completions] == [4, 2, 3, 4, 2]
+
+
+def test_walks_of_one_launch_wait_for_no_context_but_theirs():
+    commands = [
+        *walk(context=1),
+        *walk(context=5),
+        *walk(context=2, far=True),
+        *walks(context=2, addresses=(5, 6, 7)),
+    ]
+    bench = Bench(commands, walk_latency=(300, 300)).run()
+    assert bench.result["batch_cycles"] < 400
+
+
+def test_near_walks_of_one_launch_in_two_channels_end_the_batch():
+    addresses = (1, 2, SECOND + 1)
+    bench = Bench(walks(context=0, addresses=addresses), config=STACK).run()
+    assert bench.result["error"] and not bench.seen("near")
+    # The far walker serves every channel, and what is beyond the count does not matter.
+    assert not Bench(walks(context=0, addresses=addresses, far=True), config=STACK).run().result["error"]
+    alone = walk(context=0, address=1, registers=(SECOND, SECOND))
+    assert not Bench(alone, config=STACK).run().result["error"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_launches_lose_no_walk(seed):
+    chance = random.Random(seed)
+    commands, expected = [], []
+    for tag in range(25):
+        first = chance.choice((0, SECOND))
+        addresses = [first + chance.randrange(1, 1000) for _ in range(chance.randint(1, 7))]
+        context, far = chance.randrange(17 - len(addresses)), bool(chance.getrandbits(1))
+        commands += walks(context=context, addresses=addresses, far=far)
+        expected += [(tag, context + number, address) for number, address in enumerate(addresses)]
+    bench = Bench(commands, seed=seed, config=STACK, completion_size=200).run()
+    assert bench.result["error"] == 0
+    assert sorted((r.tag, r.context, r.value) for r in bench.completions) == sorted(expected)
+    for record in bench.completions:
+        assert record.channel == (0 if record.far else record.value // SECOND)

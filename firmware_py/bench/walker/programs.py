@@ -5,7 +5,8 @@
   crossings of the link as well. The bound of the near loop is the timing table's for the same reads.
 * best_backtrack: the least ns of all programs and layouts over those of `climb` on creation order, one search
   at a time.
-* ns_per_decision: `decisions`. instructions_per_hop: `moment_instructions`.
+* ns_per_decision: `decisions`. ns_per_walk, link_bytes_per_walk: `launches`. instructions_per_hop:
+  `moment_instructions`.
 
 A trace here is all files of one format, its climbs only, or `synthetic`: trees at least 8 deep. With more
 searches at a time than traces, these are repeated.
@@ -33,6 +34,7 @@ from ...programs import CLIMBS, replay_image
 from ...transport.inprocess import InProcessTransport
 from ..measures import Measure, Target
 from .decisions import decision_measures
+from .launches import launch_measures
 from .machine import walker_design
 from .moment_instructions import moment_instructions
 from .synthetic import deep_searches
@@ -78,6 +80,7 @@ def programs_measures(
         measures += best_measures(measures)
         for name, searches in traces.items():
             measures += decision_measures(model, name, searches, far=FAR, progress=progress)
+        measures += launch_measures(model, far=FAR, progress=progress)
     measures += moment_instructions(deep_searches(_COUNTED, seed=_SEED))
     return measures
 

@@ -11,7 +11,7 @@ import pytest
 from hdl.config import DesignConfig, LinkConfig
 from hdl.fabric.channel import Channel
 from hdl.fabric.link import Link
-from hdl.layouts import MemoryRequest, MemoryResponse, MemoryStatus, Source, Verdict, VerdictKind, Walk
+from hdl.layouts import Launch, MemoryRequest, MemoryResponse, MemoryStatus, Source, Verdict, VerdictKind
 from tests.hdl.streams import (
     Stall,
     bits,
@@ -53,14 +53,15 @@ class Kind:
         if self.layout is MemoryResponse:
             status = MemoryStatus.POISONED if number % 5 == 0 else MemoryStatus.OK
             return {"tag": tag, "write": number & 1, "data": number << 200 | number, "status": status}
-        if self.layout is Walk:
-            registers = [number + index for index in range(6)]
+        if self.layout is Launch:
+            words = [number + index for index in range(6)]
             return {
                 "context": number % 64,
                 "entry": 3,
                 "tag": number,
+                "count_minus_1": number % 7,
                 "address": number,
-                "registers": registers,
+                "words": words,
             }
         return {
             "context": number % 64,
@@ -86,7 +87,7 @@ class Kind:
 
 KINDS = {
     "walk_request": Kind("walk_request", "memory_walk_request", "walk up", MemoryRequest),
-    "launch": Kind("launch", "memory_launch", "walk up", Walk),
+    "launch": Kind("launch", "memory_launch", "walk up", Launch),
     "bulk_request": Kind("bulk_request", "memory_bulk_request", "bulk up", MemoryRequest),
     "walk_response": Kind("memory_walk_response", "walk_response", "walk down", MemoryResponse),
     "verdict": Kind("memory_verdict", "verdict", "walk down", Verdict),

@@ -8,7 +8,7 @@ from amaranth.hdl import Shape
 
 from hdl.fabric import message
 from hdl.fabric.message import SIZES, MessageCycles
-from hdl.layouts import MemoryRequest, MemoryResponse, Verdict, Walk
+from hdl.layouts import Launch, MemoryRequest, MemoryResponse, Verdict
 from tests.hdl.streams import run
 
 
@@ -26,7 +26,7 @@ def test_sizes_are_the_stated_ones() -> None:
     [
         (MemoryRequest, message.CONDITIONAL_WRITE_BYTES),
         (MemoryResponse, message.READ_RESPONSE_BYTES),
-        (Walk, message.LAUNCH_BYTES),
+        (Launch, message.LAUNCH_BYTES),
         (Verdict, message.VERDICT_BYTES),
     ],
 )
