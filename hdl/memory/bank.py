@@ -37,10 +37,11 @@ class BankState(wiring.Signature):
 
     Members
     -------
-    valid, write, hit, ordered, old, priority, batch : Out(units).array(slots)
+    valid, write, hit, ordered, seen, old, priority, batch : Out(units).array(slots)
         `hit`: the request's row is open. `ordered`: an older request of the bank has the same atom, and one
-        of the two writes. `old`: it has waited for at least half of the age cap, and no request that was old
-        before is left. `batch`: it was there when the last batch began.
+        of the two writes. `seen`: a tick, of which there are two in the age cap, has passed since it came.
+        `old`: it has waited for at least half of the age cap, and no request that was old before is left.
+        `batch`: it was there when the last batch began.
     before : Out(units).array(slots * (slots - 1) / 2)
         The request in the first slot of the pair is older than the one in the second.
     open : Out(units)
@@ -52,7 +53,7 @@ class BankState(wiring.Signature):
     """
 
     def __init__(self, *, units: int, slots: int) -> None:
-        vectors = ("valid", "write", "hit", "ordered", "old", "priority", "batch")
+        vectors = ("valid", "write", "hit", "ordered", "seen", "old", "priority", "batch")
         super().__init__(
             {name: Out(units).array(slots) for name in vectors}
             | {"before": Out(units).array(slots * (slots - 1) // 2)}
@@ -269,7 +270,6 @@ class BankQueues(wiring.Component):
             kept = Signal(units, name=f"kept{s}")
             matches = row_of(read(atoms[s], compare_unit)) == compare_row
             matched = one(compare & matches, compare_unit, f"matched{s}")
-            seen = Signal(units, name=f"seen{s}")
             ticks, ripens = self.tick.replicate(units), self.ripen.replicate(units)
             m.d.comb += kept.eq(state.valid[s] & ~left)
             entered: Value = Const(0, units)
@@ -296,8 +296,8 @@ class BankQueues(wiring.Component):
                 state.priority[s].eq((state.priority[s] & kept) | flags["priority"]),
                 state.ordered[s].eq((state.ordered[s] & kept) | flags["ordered"]),
                 state.hit[s].eq((((state.hit[s] & ~closed) | matched) & kept) | (flags["hit"] & still_open)),
-                state.old[s].eq(((state.old[s] | (seen & ripens)) & kept) | flags["old"]),
-                seen.eq(((seen | ticks) & kept) | flags["seen"]),
+                state.old[s].eq(((state.old[s] | (state.seen[s] & ripens)) & kept) | flags["old"]),
+                state.seen[s].eq(((state.seen[s] | ticks) & kept) | flags["seen"]),
                 state.batch[s].eq((state.batch[s] | self.begin_batch.replicate(units)) & kept),
             ]
         for s in range(slots):

@@ -214,7 +214,10 @@ class Scheduler(wiring.Component):
         # In a strict bank only the oldest request counts as waiting.
         read_waits = self._named(m, "read_waits", reads & ~(strict & oldest_writes))
         write_waits = self._named(m, "write_waits", (writes & ~strict) | oldest_writes)
-        urgent = self._named(m, "urgent", (strict & write_waits) | (state.overflow & writes & ~reads))
+        seen_writes = self._any(m, "seen_writes", [state.seen[s] & state.write[s] for s in each])
+        urgent = self._named(
+            m, "urgent", (strict & write_waits) | seen_writes | (state.overflow & writes & ~reads)
+        )
         writing, bus_writes = self._turns(m, read_waits, write_waits, urgent)
 
         first_cut = []
@@ -377,7 +380,8 @@ class Scheduler(wiring.Component):
         # Where turn and bus differ, the bus has the old direction.
         left = (turn_writes & read_hits) | (~turn_writes & write_hits)
         keeps = self._named(m, "keeps_direction", left & (turn_writes ^ bus_writes))
-        return self._named(m, "writing", turn_writes ^ keeps), bus_writes
+        claimed = walk_reads & (~self.drain).replicate(self._units)
+        return self._named(m, "writing", (turn_writes ^ keeps) & ~claimed), bus_writes
 
     def _count_passing_hits(self, m: Module, head: list[Signal], capped: Signal) -> None:
         """Count, a bank, the column commands since its oldest permitted request was served last."""

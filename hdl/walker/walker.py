@@ -27,6 +27,7 @@ from ..layouts import (
 from .commit import Commit
 from .contexts import Contexts, Deferred, context_bits
 from .datapath import Datapath
+from .dependent_stores import DependentStores
 from .fair_share import FairShare
 from .isa import INSTRUCTION_WIDTH, ExitKind
 from .selection import Selection
@@ -89,6 +90,8 @@ class Walker(wiring.Component):
         self._stages = config.walker.execute_stages
         self._program_words = config.walker.program_words
         self._source = source
+        # Memory with ECC has to read the rest of every word that is stored.
+        self._stores_depend = config.controller.ecc
         super().__init__(
             {
                 "launch": In(stream.Signature(Walk)),
@@ -117,6 +120,7 @@ class Walker(wiring.Component):
         m.submodules.commit = commit = Commit()
         m.submodules.stores = stores = StoreTracker(count)
         m.submodules.fair_share = fair_share = FairShare(count)
+        m.submodules.dependent_stores = dependent_stores = DependentStores(count)
         m.submodules.deferred = deferred = TenantRobin(count)
         m.submodules.verdicts = verdicts = VerdictQueue(count)
         for configured in (contexts.configure, fair_share.configure):
@@ -146,7 +150,7 @@ class Walker(wiring.Component):
         selected = _Selected(bits, 0)
         state = contexts.select
         m.d.comb += [
-            deferred.requests.eq(pending & ~(stores.full | fair_share.held)),
+            deferred.requests.eq(pending & ~(stores.full | fair_share.held | dependent_stores.held)),
             popping.eq(room & deferred.any),
             deferred.used.eq(popping),
             advance.eq(~popping),
@@ -233,7 +237,7 @@ class Walker(wiring.Component):
             work.eq(Mux(popping, view.deferred.as_value(), commit.work.as_value())),
             current.eq(Mux(popping, view.address, Mux(launching, 0, final.address))),
             target.eq(Mux(popping, view.target, commit.target)),
-            can_store.eq(room & ~stores.full.bit_select(here, 1)),
+            can_store.eq(room & ~stores.full.bit_select(here, 1) & ~dependent_stores.holds),
             unblocked.eq(acting & (~work.store | can_store)),
             send_store.eq(acting & work.store & can_store),
             send_load.eq(acting & ~work.store & (work.after == ExitKind.LOAD) & room & ~fair_share.holds),
@@ -257,6 +261,14 @@ class Walker(wiring.Component):
             stores.answer_context.eq(selection.record_context),
             stores.answer.eq(self.memory.response.valid & self.memory.response.ready & response.write),
             stores.answer_failed.eq(_failed(response.status)),
+            dependent_stores.contested.eq(fair_share.contested),
+            dependent_stores.context.eq(here),
+            dependent_stores.dependent.eq(1 if self._stores_depend else work.conditional),
+            dependent_stores.issue.eq(send_store),
+            dependent_stores.waits.eq(acting & work.store & ~can_store),
+            dependent_stores.outstanding.eq(stores.outstanding),
+            dependent_stores.answer_context.eq(selection.record_context),
+            dependent_stores.answer.eq(stores.answer),
             verdicts.outstanding.eq(stores.outstanding),
         ]
         self._put_request(
