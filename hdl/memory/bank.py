@@ -88,6 +88,8 @@ class BankQueues(wiring.Component):
         Where the data of a write waits.
     room : Out(1)
         There is a place for a request of `unit`, in its queue or in the overflow.
+    overflow_writes : Out(1)
+        A write waits in the overflow.
     alone : Out(1)
         The request that is taken comes to a bank where nothing is queued.
     same_row : Out(1)
@@ -141,6 +143,7 @@ class BankQueues(wiring.Component):
                 "tag": In(Tag),
                 "entry": In(entry),
                 "room": Out(1),
+                "overflow_writes": Out(1),
                 "alone": Out(1),
                 "same_row": Out(1),
                 "tick": In(1),
@@ -360,7 +363,11 @@ class BankQueues(wiring.Component):
         m.submodules.overflow = overflow = Overflow(
             units=self._units, depth=self._overflow, width=len(request), key_width=len(atom)
         )
-        m.d.comb += [state.overflow.eq(overflow.waiting), state.overflow_old.eq(overflow.waiting_old)]
+        m.d.comb += [
+            state.overflow.eq(overflow.waiting),
+            state.overflow_old.eq(overflow.waiting_old),
+            self.overflow_writes.eq(overflow.waiting_write),
+        ]
 
         served = Signal()
         refill_unit = Signal.like(self.column_unit)

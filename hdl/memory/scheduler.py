@@ -68,6 +68,8 @@ class Scheduler(wiring.Component):
         The row bus is the refresher's in this cycle.
     drain : In(1)
         The write buffer wants to be drained.
+    press : In(1)
+        Somebody waits for room in it.
     close : In(units)
         The banks whose row is probably not wanted again (`adaptive` only).
     tick : Out(1)
@@ -100,6 +102,7 @@ class Scheduler(wiring.Component):
                 "block": vector,
                 "row_block": In(1),
                 "drain": In(1),
+                "press": In(1),
                 "close": vector,
                 "tick": Out(1),
                 "ripen": Out(1),
@@ -349,7 +352,7 @@ class Scheduler(wiring.Component):
             m.d.comb += [
                 read.eq(read_waits[span].any()),
                 write.eq(write_waits[span].any()),
-                pressed.eq(urgent[span].any() | self.drain),
+                pressed.eq(urgent[span].any() | self.drain | self.press),
                 change.eq(
                     (turn == bus)
                     & Mux(

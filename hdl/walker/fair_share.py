@@ -20,8 +20,9 @@ class FairShare(wiring.Component):
 
     A tenant with a read under way, and no fewer of them than the other tenant, puts out requests without
     priority: in the memory those of the other one pass them. The record that arrives in this cycle is no
-    longer under way. So the requests of a tenant of one walk always have priority, and those of a tenant of many walks next to none beside it. A tenant that has READS_LIMIT
-    reads under way waits with further ones.
+    longer under way. So the requests of a tenant of one walk always have priority, and those of a tenant
+    of many walks next to none beside it. A tenant that has READS_LIMIT reads under way waits with further
+    ones.
 
     Members
     -------

@@ -27,10 +27,10 @@ from ..layouts import (
 from .commit import Commit
 from .contexts import Contexts, Deferred, context_bits
 from .datapath import Datapath
-from .dependent_stores import DependentStores
 from .fair_share import FairShare
 from .isa import INSTRUCTION_WIDTH, ExitKind
 from .selection import Selection
+from .store_share import StoreShare
 from .stores import StoreTracker
 from .tenant_robin import TenantRobin
 from .verdict_queue import VerdictQueue
@@ -79,6 +79,10 @@ class Walker(wiring.Component):
         been visible, with the address of the current record. After a store it comes a slot later.
     program_write : In(ProgramWrite), context_write : In(ContextWrite)
         While idle.
+    crowded : In(1)
+        The memory is about to run out of room for writes.
+    presses : Out(1)
+        Stores wait for the memory to be less crowded, see `StoreShare`.
     free : Out(contexts)
         Contexts that can take a launch.
     idle : Out(1)
@@ -100,6 +104,8 @@ class Walker(wiring.Component):
                 "hop": Out(HopMonitor()),
                 "program_write": In(ProgramWrite()),
                 "context_write": In(ContextWrite()),
+                "crowded": In(1),
+                "presses": Out(1),
                 "free": Out(self._contexts, init=(1 << self._contexts) - 1),
                 "idle": Out(1),
             }
@@ -120,7 +126,7 @@ class Walker(wiring.Component):
         m.submodules.commit = commit = Commit()
         m.submodules.stores = stores = StoreTracker(count)
         m.submodules.fair_share = fair_share = FairShare(count)
-        m.submodules.dependent_stores = dependent_stores = DependentStores(count)
+        m.submodules.store_share = store_share = StoreShare(count)
         m.submodules.deferred = deferred = TenantRobin(count)
         m.submodules.verdicts = verdicts = VerdictQueue(count)
         for configured in (contexts.configure, fair_share.configure):
@@ -150,7 +156,7 @@ class Walker(wiring.Component):
         selected = _Selected(bits, 0)
         state = contexts.select
         m.d.comb += [
-            deferred.requests.eq(pending & ~(stores.full | fair_share.held | dependent_stores.held)),
+            deferred.requests.eq(pending & ~(stores.full | fair_share.held | store_share.held)),
             popping.eq(room & deferred.any),
             deferred.used.eq(popping),
             advance.eq(~popping),
@@ -237,7 +243,7 @@ class Walker(wiring.Component):
             work.eq(Mux(popping, view.deferred.as_value(), commit.work.as_value())),
             current.eq(Mux(popping, view.address, Mux(launching, 0, final.address))),
             target.eq(Mux(popping, view.target, commit.target)),
-            can_store.eq(room & ~stores.full.bit_select(here, 1) & ~dependent_stores.holds),
+            can_store.eq(room & ~stores.full.bit_select(here, 1) & ~store_share.holds),
             unblocked.eq(acting & (~work.store | can_store)),
             send_store.eq(acting & work.store & can_store),
             send_load.eq(acting & ~work.store & (work.after == ExitKind.LOAD) & room & ~fair_share.holds),
@@ -261,14 +267,16 @@ class Walker(wiring.Component):
             stores.answer_context.eq(selection.record_context),
             stores.answer.eq(self.memory.response.valid & self.memory.response.ready & response.write),
             stores.answer_failed.eq(_failed(response.status)),
-            dependent_stores.contested.eq(fair_share.contested),
-            dependent_stores.context.eq(here),
-            dependent_stores.dependent.eq(1 if self._stores_depend else work.conditional),
-            dependent_stores.issue.eq(send_store),
-            dependent_stores.waits.eq(acting & work.store & ~can_store),
-            dependent_stores.outstanding.eq(stores.outstanding),
-            dependent_stores.answer_context.eq(selection.record_context),
-            dependent_stores.answer.eq(stores.answer),
+            store_share.contested.eq(fair_share.contested),
+            store_share.crowded.eq(self.crowded),
+            self.presses.eq(store_share.presses),
+            store_share.context.eq(here),
+            store_share.dependent.eq(1 if self._stores_depend else work.conditional),
+            store_share.issue.eq(send_store),
+            store_share.waits.eq(acting & work.store & ~can_store),
+            store_share.outstanding.eq(stores.outstanding),
+            store_share.answer_context.eq(selection.record_context),
+            store_share.answer.eq(stores.answer),
             verdicts.outstanding.eq(stores.outstanding),
         ]
         self._put_request(
