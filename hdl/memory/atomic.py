@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import enum, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..layouts import ATOM_BYTES, MemoryPort, MemoryRequest, MemoryStatus, Source
@@ -11,15 +11,6 @@ from ..layouts import ATOM_BYTES, MemoryPort, MemoryRequest, MemoryStatus, Sourc
 __all__ = ["AtomicUnit"]
 
 _WORD_BYTES = 4
-
-
-class _Phase(enum.Enum, shape=2):
-    """Where the dependent write is that the unit keeps."""
-
-    NONE = 0
-    READ = 1
-    WRITE = 2
-    REFUSE = 3
 
 
 class AtomicUnit(wiring.Component):
@@ -60,7 +51,6 @@ class AtomicUnit(wiring.Component):
         m = Module()
         asked, answered = self.port.request, self.port.response
         request, response = self.memory.request, self.memory.response
-        phase = Signal(_Phase)
         kept = Signal(MemoryRequest)
         status = Signal(MemoryStatus)
         size = self._write_bytes
@@ -72,16 +62,13 @@ class AtomicUnit(wiring.Component):
         # -- Requests: the kept write, or what is asked --
         dependent = Signal()
         partial = Cat(group.any() & ~group.all() for group in groups(asked.payload.mask)).any()
-        waits = Signal()
-        standing = Signal()
-        completing = Signal()
+        waits, standing = Signal(), Signal()
+        writing, completing, refusing = Signal(), Signal(), Signal()
         m.d.comb += [
             dependent.eq(asked.payload.write & (asked.payload.conditional | partial)),
-            waits.eq(
-                (phase != _Phase.NONE) & (dependent | (asked.payload.address == kept.address)) | self.hold
-            ),
+            waits.eq(self.hold | (~self.idle & (dependent | (asked.payload.address == kept.address)))),
             # What was offered stays on offer.
-            completing.eq((phase == _Phase.WRITE) & ~standing),
+            completing.eq(writing & ~standing),
             request.payload.eq(asked.payload),
             request.payload.conditional.eq(0),
             request.valid.eq(asked.valid & ~waits),
@@ -100,8 +87,8 @@ class AtomicUnit(wiring.Component):
         m.d.sync += standing.eq(request.valid & ~request.ready & ~completing)
 
         # -- Responses: those of the memory but the read's, and the refusal --
-        own, good, same = Signal(), Signal(), Signal()
         found = response.payload
+        own, good, same = Signal(), Signal(), Signal()
         # The mask selects one word: AND-OR instead of a shift.
         words = [
             found.data.word_select(w, 32) & kept.mask[_WORD_BYTES * w].replicate(32)
@@ -111,11 +98,10 @@ class AtomicUnit(wiring.Component):
         total: Value = words[0]
         for other in words[1:]:
             total = total | other
-        refusing = phase == _Phase.REFUSE
         m.d.comb += [
             word.eq(total),
             same.eq(~kept.conditional | (word == kept.expected)),
-            own.eq(response.valid & (found.tag.source == Source.CONTROLLER)),
+            own.eq(found.tag.source == Source.CONTROLLER),
             good.eq((found.status == MemoryStatus.OK) | (found.status == MemoryStatus.CORRECTED)),
             answered.valid.eq(refusing | (response.valid & ~own)),
             response.ready.eq(~refusing & (own | answered.ready)),
@@ -123,21 +109,19 @@ class AtomicUnit(wiring.Component):
             answered.payload.tag.eq(Mux(refusing, kept.tag, found.tag)),
             answered.payload.write.eq(refusing | found.write),
             answered.payload.status.eq(Mux(refusing, status, found.status)),
-            self.idle.eq(phase == _Phase.NONE),
         ]
 
-        # -- The kept write --
-        with m.Switch(phase):
-            with m.Case(_Phase.NONE):
+        # -- The dependent write --
+        with m.FSM():
+            with m.State("PASS"):
+                m.d.comb += self.idle.eq(1)
                 with m.If(request.valid & request.ready & dependent):
-                    m.d.sync += [kept.eq(asked.payload), phase.eq(_Phase.READ)]
-            with m.Case(_Phase.READ):
-                with m.If(own):
+                    m.d.sync += kept.eq(asked.payload)
+                    m.next = "READ"
+            with m.State("READ"):
+                with m.If(response.valid & own):
                     # Nothing is on offer to the requesters in this cycle: a refusal may begin in the next.
-                    m.d.sync += [
-                        status.eq(Mux(good, MemoryStatus.MISMATCH, found.status)),
-                        phase.eq(Mux(good & same, _Phase.WRITE, _Phase.REFUSE)),
-                    ]
+                    m.d.sync += status.eq(Mux(good, MemoryStatus.MISMATCH, found.status))
                     if size > 1:
                         # Where the mask needs no widening these are the request's own, or not written.
                         m.d.sync += kept.data.eq(
@@ -146,10 +130,16 @@ class AtomicUnit(wiring.Component):
                                 for n, enable in enumerate(kept.mask)
                             )
                         )
-            with m.Case(_Phase.WRITE):
+                    with m.If(good & same):
+                        m.next = "WRITE"
+                    with m.Else():
+                        m.next = "REFUSE"
+            with m.State("WRITE"):
+                m.d.comb += writing.eq(1)
                 with m.If(completing & request.ready):
-                    m.d.sync += phase.eq(_Phase.NONE)
-            with m.Case(_Phase.REFUSE):
+                    m.next = "PASS"
+            with m.State("REFUSE"):
+                m.d.comb += refusing.eq(1)
                 with m.If(answered.ready):
-                    m.d.sync += phase.eq(_Phase.NONE)
+                    m.next = "PASS"
         return m

@@ -210,14 +210,29 @@ class Scheduler(wiring.Component):
 
         # -- What may be served: direction, then order and age, then priority, then the row-hit cap --
         strict = self._any(m, "strict", [state.ordered[s] | state.old[s] for s in each])
+        # What is old lets a walk pass, and then goes itself.
+        yielded = Signal(units)
+        claims = [
+            self._named(
+                m,
+                f"claims{s}",
+                state.valid[s] & state.priority[s] & ~state.write[s] & ~state.ordered[s],
+            )
+            for s in each
+        ]
+        seen_writes = self._any(m, "seen_writes", [state.seen[s] & state.write[s] for s in each])
+        claimed = self._named(
+            m,
+            "claimed",
+            reduce(or_, claims) & ~(reduce(or_, state.old) & yielded) & ~self.drain.replicate(units),
+        )
         oldest = self._first(m, "oldest", list(state.valid))
         reads = self._any(m, "reads", [state.valid[s] & ~state.write[s] for s in each])
         writes = self._any(m, "writes", list(state.write))
         oldest_writes = self._any(m, "oldest_writes", [oldest[s] & state.write[s] for s in each])
         # In a strict bank only the oldest request counts as waiting.
-        read_waits = self._named(m, "read_waits", reads & ~(strict & oldest_writes))
+        read_waits = self._named(m, "read_waits", reads & ~(strict & oldest_writes & ~claimed))
         write_waits = self._named(m, "write_waits", (writes & ~strict) | oldest_writes)
-        seen_writes = self._any(m, "seen_writes", [state.seen[s] & state.write[s] for s in each])
         urgent = self._named(
             m, "urgent", (strict & write_waits) | seen_writes | (state.overflow & writes & ~reads)
         )
@@ -226,7 +241,8 @@ class Scheduler(wiring.Component):
         first_cut = []
         for s in each:
             in_turn = (state.write[s] & writing) | (state.valid[s] & ~state.write[s] & ~(writing & writes))
-            first_cut.append(self._named(m, f"in_turn{s}", (in_turn & ~strict) | (oldest[s] & strict)))
+            unclaimed = (in_turn & ~strict) | (oldest[s] & strict)
+            first_cut.append(self._named(m, f"in_turn{s}", (unclaimed & ~claimed) | (claims[s] & claimed)))
         walks = self._any(m, "walks", [first_cut[s] & state.priority[s] for s in each])
         permitted = [
             self._named(m, f"permitted{s}", first_cut[s] & (state.priority[s] | ~walks)) for s in each
@@ -273,6 +289,8 @@ class Scheduler(wiring.Component):
                 )
             ),
         ]
+        served = self._named(m, "served", ((self.column_op != ColumnOp.NOP) << column_unit)[:units])
+        m.d.sync += yielded.eq((yielded & ~served) | (served & claimed))
         self._count_passing_hits(m, head, capped)
 
         # -- Row command: ACT before PRE, which needs the bus only once; among ACTs, banks with more to do --
@@ -383,8 +401,7 @@ class Scheduler(wiring.Component):
         # Where turn and bus differ, the bus has the old direction.
         left = (turn_writes & read_hits) | (~turn_writes & write_hits)
         keeps = self._named(m, "keeps_direction", left & (turn_writes ^ bus_writes))
-        claimed = walk_reads & (~self.drain).replicate(self._units)
-        return self._named(m, "writing", (turn_writes ^ keeps) & ~claimed), bus_writes
+        return self._named(m, "writing", turn_writes ^ keeps), bus_writes
 
     def _count_passing_hits(self, m: Module, head: list[Signal], capped: Signal) -> None:
         """Count, a bank, the column commands since its oldest permitted request was served last."""

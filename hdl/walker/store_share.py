@@ -1,25 +1,27 @@
 """What two tenants of one walker owe each other in stores: none may keep the other's reads out of memory."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ..layouts import ADDRESS_WIDTH
 from .contexts import context_bits
 
 __all__ = ["StoreShare"]
 
 
 class StoreShare(wiring.Component):
-    """Says which stores wait in their contexts while contexts of two tenants walk; with one tenant alone none
-    does.
+    """Says which requests wait in their contexts because of stores while contexts of two tenants walk; with
+    one tenant alone none does.
 
     A request that a memory port does not take keeps all behind it out, the reads of the other tenant too.
-    There are two reasons for which a port does not take a store, so such stores are not put out:
+    What a port might not take is therefore not put out:
 
-    * The memory has no room for another write. While it is `crowded` all stores wait.
-    * The store depends on what is there, and the one before it is not decided (see `AtomicUnit`). One
-      dependent store of the walker is under way at most. A context that has other stores out waits for their
-      answers first: so the next answer to a store of its own is that to the dependent one.
+    * a store while the memory is `crowded`, for it may have no room for another write;
+    * a store that depends on what is there while the one before is not decided (see `AtomicUnit`): of the
+      walker's dependent stores one is under way at most. A context that has other stores out waits for their
+      answers first: so the next answer to a store of its own is that to the dependent one;
+    * a request for the atom of the dependent store that is under way.
 
     Members
     -------
@@ -27,22 +29,20 @@ class StoreShare(wiring.Component):
         Contexts of both tenants walk.
     crowded : In(1)
         The memory is about to run out of room for writes.
-    context : In
-        The context of `dependent`, `issue`, `waits` and `holds`.
-    dependent : In(1)
-        Its store depends on what is there.
+    context : In, address : In(32), store : In(1), dependent : In(1)
+        A context, and what it is about to ask for: a store to, or a read of, the atom at `address`.
     issue : In(1)
-        Its store is put out.
+        It puts its store out.
     waits : In(1)
-        Its store has to wait.
+        It has to wait with it.
     outstanding : In(contexts)
         Contexts with unanswered stores.
     answer_context : In, answer : In(1)
         A store is answered.
     holds : Out(1)
-        `context` must not put out a store.
+        It must wait.
     held : Out(contexts)
-        Contexts with a store that waits, and must go on waiting.
+        Contexts that waited, and still must.
     presses : Out(1)
         Stores wait for the memory to be less crowded.
     """
@@ -55,6 +55,8 @@ class StoreShare(wiring.Component):
                 "contested": In(1),
                 "crowded": In(1),
                 "context": In(bits),
+                "address": In(ADDRESS_WIDTH),
+                "store": In(1),
                 "dependent": In(1),
                 "issue": In(1),
                 "waits": In(1),
@@ -70,36 +72,46 @@ class StoreShare(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         count = self._contexts
-        # One hot: the context whose dependent store is under way.
-        owner = Signal(count)
-        waiting, waiting_dependent = Signal(count), Signal(count)
-        here, answered = Signal(count), Signal(count)
-        full, owned = Signal(), Signal()
+
+        def vector(name: str) -> Signal:
+            return Signal(count, name=name)
+
+        # The context whose dependent store is under way, one hot, and the store's atom.
+        owner, owned_address = vector("owner"), Signal(ADDRESS_WIDTH)
+        # What waits: a store, a dependent one, a request for the owned atom.
+        stores, dependents, followers = vector("stores"), vector("dependents"), vector("followers")
+        here, ends = vector("here"), vector("ends")
+        full, owned, follows, may_wait = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             here.eq(1 << self.context),
-            answered.eq(self.answer << self.answer_context),
+            ends.eq(owner & (self.answer << self.answer_context)[:count]),
             full.eq(self.contested & self.crowded),
             owned.eq(self.contested & owner.any()),
-            self.presses.eq(full & waiting.any()),
+            follows.eq(owned & (self.address == owned_address)),
+            may_wait.eq(self.contested & ((owner | self.outstanding) & here).any()),
             self.holds.eq(
-                full
-                | (owner & here).any()
-                | (self.dependent & (owned | (self.contested & (self.outstanding & here).any())))
+                follows
+                | (self.store & (full | (owner & here).any()))
+                | (self.store & self.dependent & (owned | may_wait))
             ),
             self.held.eq(
-                owner
-                | (waiting & full.replicate(count))
-                | (waiting_dependent & owned.replicate(count))
-                | (waiting_dependent & self.outstanding & self.contested.replicate(count))
+                (stores & (owner | full.replicate(count)))
+                | (
+                    dependents
+                    & (owned.replicate(count) | (self.outstanding & self.contested.replicate(count)))
+                )
+                | (followers & owned.replicate(count))
             ),
+            self.presses.eq(full & stores.any()),
         ]
-        m.d.sync += owner.eq(owner & ~answered)
+        m.d.sync += [owner.eq(owner & ~ends), followers.eq(Mux(ends.any(), 0, followers))]
         with m.If(self.issue & self.dependent & self.contested):
-            m.d.sync += owner.eq(here)
+            m.d.sync += [owner.eq(here), owned_address.eq(self.address)]
         with m.If(self.issue | self.waits):
-            dependent = (self.waits & self.dependent).replicate(count)
-            m.d.sync += [
-                waiting.eq((waiting & ~here) | (here & self.waits.replicate(count))),
-                waiting_dependent.eq((waiting_dependent & ~here) | (here & dependent)),
-            ]
+            for waiting, waits in (
+                (stores, self.waits & self.store & ~self.issue),
+                (dependents, self.waits & self.store & ~self.issue & self.dependent),
+                (followers, self.waits & follows & ~ends.any()),
+            ):
+                m.d.sync += waiting.eq((waiting & ~here) | (here & waits.replicate(count)))
         return m

@@ -233,12 +233,15 @@ class Walker(wiring.Component):
         can_store = Signal()
         unblocked = Signal()
         send_store = Signal()
+        load = Signal()
         send_load = Signal()
         resumes = Signal()
         waits = Signal()
         current = Signal(ADDRESS_WIDTH)
         target = Signal(ADDRESS_WIDTH)
+        address = Signal(ADDRESS_WIDTH)
         m.d.comb += [
+            address.eq(Mux(work.store, current, target)),
             acting.eq(executing | launching | popping),
             work.eq(Mux(popping, view.deferred.as_value(), commit.work.as_value())),
             current.eq(Mux(popping, view.address, Mux(launching, 0, final.address))),
@@ -246,7 +249,8 @@ class Walker(wiring.Component):
             can_store.eq(room & ~stores.full.bit_select(here, 1) & ~store_share.holds),
             unblocked.eq(acting & (~work.store | can_store)),
             send_store.eq(acting & work.store & can_store),
-            send_load.eq(acting & ~work.store & (work.after == ExitKind.LOAD) & room & ~fair_share.holds),
+            load.eq(acting & ~work.store & (work.after == ExitKind.LOAD)),
+            send_load.eq(load & room & ~(fair_share.holds | store_share.holds)),
             fair_share.busy.eq(~self.free),
             fair_share.context.eq(here),
             fair_share.issue.eq(send_load),
@@ -271,17 +275,19 @@ class Walker(wiring.Component):
             store_share.crowded.eq(self.crowded),
             self.presses.eq(store_share.presses),
             store_share.context.eq(here),
+            store_share.address.eq(address),
+            store_share.store.eq(work.store),
             store_share.dependent.eq(1 if self._stores_depend else work.conditional),
             store_share.issue.eq(send_store),
-            store_share.waits.eq(acting & work.store & ~can_store),
+            store_share.waits.eq(waits & (work.store | load)),
             store_share.outstanding.eq(stores.outstanding),
             store_share.answer_context.eq(selection.record_context),
             store_share.answer.eq(stores.answer),
             verdicts.outstanding.eq(stores.outstanding),
         ]
-        self._put_request(
-            m, room, send_store, send_load, Mux(work.store, current, target), here, work, fair_share.priority
-        )
+        # Nobody waits for a store.
+        priority = fair_share.priority & ~(send_store & fair_share.contested)
+        self._put_request(m, room, send_store, send_load, address, here, work, priority)
         last = self._put_verdict(m, contexts, stores, verdicts)
 
         m.d.sync += [

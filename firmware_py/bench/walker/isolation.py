@@ -65,7 +65,7 @@ _WRITING = ("stores", "conditional_stores", "one_bank_stores", "one_atom", "stor
 #: Those without an end of their own, which the budget ends.
 _ENDLESS = ("one_atom", "store_flood", "jumps")
 #: Cycles of a step of all walks of the other tenant together, at best.
-_STEP_CYCLES = {"jumps": 1, "store_flood": 8, "conditional_stores": 30, "one_atom": 40}
+_STEP_CYCLES = {"jumps": 1, "store_flood": 8, "conditional_stores": 30, "one_atom": 12}
 _CHAIN_STEP_CYCLES = 4
 _MODES = (RefreshMode.NONE, RefreshMode.ALL_BANK)
 #: Nodes of the first tenant's walk, those of a walk of the other one, and atoms of the window of each tenant.
