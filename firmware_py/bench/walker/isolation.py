@@ -181,10 +181,16 @@ class Tenants:
                 raise InternalError(
                     f"a walk of two tenants ended with {WalkStatus(int(record['status'])).name}"
                 )
-        hops, bus = model.hops(), model.commands()
+        hops, bus, windows = model.hops(), model.commands(), model.batch_windows()
+        # Before the batch are the last writes of the run before, to rows that were opened before the log.
+        bus = bus[bus["cycle"] >= windows["begin"][0]]
         memory = config.memory
-        windows = [] if refresh is RefreshMode.NONE else model.batch_windows().tolist()
-        broken = check(bus, memory.timing, memory.organisation, refresh_windows=windows)
+        broken = check(
+            bus,
+            memory.timing,
+            memory.organisation,
+            refresh_windows=[] if refresh is RefreshMode.NONE else windows.tolist(),
+        )
         if len(broken):
             raise InternalError(f"two tenants: {len(broken)} broken rules: {broken.by_rule()}")
         verdicts = hops[hops["event"] == HopEvent.VERDICT.value]
