@@ -1,14 +1,17 @@
 """The scheduler: which row command and which column command a channel decides in this cycle.
 
-Within a bank, in this order: what is old or ordered goes strictly oldest first; walks (`priority`) go
-before bulk; row hits pass the oldest request at most `row_hit_cap` times; else the oldest goes first.
-Between banks: old before priority before the rest, round robin among equals.
+Within a bank, in this order: reads of walks (`priority`) that nothing orders go first, unless the write
+buffer is being drained; what is old or ordered goes strictly oldest first; walks go before bulk; row hits
+pass the oldest request at most `row_hit_cap` times; else the oldest goes first. What is old lets one read
+of a walk pass, and then goes itself. Between banks: old before priority before the rest, round robin among
+equals.
 
 Reads and writes of a pseudo channel take turns. Writes wait for their turn, which comes when the write
 buffer is filled to its mark, when a write holds something up (a request of the same atom, a full bank
-queue, its age), or when no read has waited for `drain_idle` cycles. Where both wait, a turn that others
-wait for lasts `drain_burst` cycles, so that neither starves; a turn of writes that a walk's read waits for
-only `walk_turn`.
+queue, somebody who waits for room), when half of the age cap has passed since one came, or when no read has
+waited for `drain_idle` cycles. Where both wait, a turn that others wait for lasts `drain_burst` cycles, so
+that neither starves; a turn of writes that a walk's read waits for only `walk_turn`, and a bank that such a
+read waits for opens no row for a write in it.
 
 When the turn of a pseudo channel changes, its banks change one by one: each as soon as its row hits of the
 old direction are served. So rows for the new direction are open by the time the data bus changes.
@@ -69,7 +72,7 @@ class Scheduler(wiring.Component):
     drain : In(1)
         The write buffer wants to be drained.
     press : In(1)
-        Somebody waits for room in it.
+        Somebody waits for room in it: writes take turns with reads.
     close : In(units)
         The banks whose row is probably not wanted again (`adaptive` only).
     tick : Out(1)
@@ -210,7 +213,7 @@ class Scheduler(wiring.Component):
 
         # -- What may be served: direction, then order and age, then priority, then the row-hit cap --
         strict = self._any(m, "strict", [state.ordered[s] | state.old[s] for s in each])
-        # What is old lets a walk pass, and then goes itself.
+        # Banks where the reads of walks go before everything. What is old lets one pass, then goes itself.
         yielded = Signal(units)
         claims = [
             self._named(

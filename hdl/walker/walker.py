@@ -279,6 +279,7 @@ class Walker(wiring.Component):
             store_share.store.eq(work.store),
             store_share.dependent.eq(1 if self._stores_depend else work.conditional),
             store_share.issue.eq(send_store),
+            store_share.goes.eq(send_load),
             store_share.waits.eq(waits & (work.store | load)),
             store_share.outstanding.eq(stores.outstanding),
             store_share.answer_context.eq(selection.record_context),

@@ -1,4 +1,4 @@
-"""What the deepest legal walks of one tenant cost the walks of another one: `isolation_p99_ratio`.
+"""What the deepest legal walks of one tenant cost those of another one, and what keeping them apart costs.
 
 A tenant climbs a long chain of nodes at random places, or goes through a long candidate list, in one context.
 The other tenant walks in 1 to 63 others as long as that takes, each at the worst that a program may do:
@@ -12,7 +12,11 @@ The other tenant walks in 1 to 63 others as long as that takes, each at the wors
 * store_flood: stores without reads, of each walk to a record of its own;
 * jumps: no access at all, an instruction in every cycle that it gets.
 
-The figure is p99 of the first tenant's loops outside refresh over that of the same walk alone.
+`isolation_p99_ratio` is p99 of the first tenant's loops outside refresh over that of the same walk alone.
+
+`joint_hops_per_ns` is the other side of it: the hops of both tenants together while both climb at random
+places, each in half of the contexts. Beside it stands that of as many contexts of one tenant, which are not
+kept apart.
 """
 
 from __future__ import annotations
@@ -41,6 +45,7 @@ from ...records import CANDIDATE, PARENT, BitField
 from ...transport.inprocess import InProcessTransport
 from ..measures import Measure, Target
 from ..near_loop import refresh_caused
+from .joint import JOINT_CONTEXTS, joint_hops
 from .machine import walker_design
 
 __all__ = ["DEEDS", "OTHERS", "WALKS", "Tenants", "isolation_measures"]
@@ -104,6 +109,17 @@ def isolation_measures(
                 for others in OTHERS
             ]
         progress("two tenants", len(runs), len(runs))
+        measures += [
+            Measure(
+                name="joint_hops_per_ns",
+                where={"contexts": contexts, "tenants": count, "refresh": refresh.name.lower()},
+                value=joint_hops(model, contexts, refresh, tenants=count),
+                unit="hops/ns",
+            )
+            for refresh in _MODES
+            for contexts in JOINT_CONTEXTS
+            for count in (1, 2)
+        ]
     return measures
 
 
