@@ -63,7 +63,9 @@ class AtomicUnit(wiring.Component):
         dependent = Signal()
         partial = Cat(group.any() & ~group.all() for group in groups(asked.payload.mask)).any()
         waits, standing = Signal(), Signal()
-        writing, completing, refusing = Signal(), Signal(), Signal()
+        reading, writing, completing, refusing = (
+            Signal(name=name) for name in ("reading", "writing", "completing", "refusing")
+        )
         m.d.comb += [
             dependent.eq(asked.payload.write & (asked.payload.conditional | partial)),
             waits.eq(self.hold | (~self.idle & (dependent | (asked.payload.address == kept.address)))),
@@ -101,7 +103,7 @@ class AtomicUnit(wiring.Component):
         m.d.comb += [
             word.eq(total),
             same.eq(~kept.conditional | (word == kept.expected)),
-            own.eq(found.tag.source == Source.CONTROLLER),
+            own.eq(reading & (found.tag.source == Source.CONTROLLER)),
             good.eq((found.status == MemoryStatus.OK) | (found.status == MemoryStatus.CORRECTED)),
             answered.valid.eq(refusing | (response.valid & ~own)),
             response.ready.eq(~refusing & (own | answered.ready)),
@@ -119,6 +121,7 @@ class AtomicUnit(wiring.Component):
                     m.d.sync += kept.eq(asked.payload)
                     m.next = "READ"
             with m.State("READ"):
+                m.d.comb += reading.eq(1)
                 with m.If(response.valid & own):
                     # Nothing is on offer to the requesters in this cycle: a refusal may begin in the next.
                     m.d.sync += status.eq(Mux(good, MemoryStatus.MISMATCH, found.status))

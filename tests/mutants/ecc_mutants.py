@@ -92,8 +92,8 @@ ECC_MUTANTS: tuple[Mutant, ...] = (
         edits=(
             Replace(
                 _ATOMIC,
-                "own.eq(found.tag.source == Source.CONTROLLER)",
-                "own.eq(found.tag.context == kept.tag.context)",
+                "own.eq(reading & (found.tag.source == Source.CONTROLLER))",
+                "own.eq(reading & (found.tag.context == kept.tag.context))",
             ),
         ),
         campaign="hbm2 with ECC",
