@@ -18,7 +18,7 @@ READS_LIMIT = 6
 class FairShare(wiring.Component):
     """Keeps two tenants apart while contexts of both walk; with one tenant alone it changes nothing.
 
-    A tenant with a read under way, and no fewer of them than the other tenant, puts out requests without
+    A tenant with a read under way, and no fewer of them than the other tenant, puts out reads without
     priority: in the memory those of the other one pass them. The record that arrives in this cycle is no
     longer under way. So the requests of a tenant of one walk always have priority, and those of a tenant
     of many walks next to none beside it. A tenant that has READS_LIMIT reads under way waits with further
@@ -37,7 +37,7 @@ class FairShare(wiring.Component):
     answer_context : In, answer : In(1)
         A record arrives.
     priority : Out(1)
-        Requests of `context` go first in the memory.
+        Reads of `context` go first in the memory.
     holds : Out(1)
         `context` must not put out a read.
     second : Out(contexts)

@@ -60,8 +60,9 @@ class Walker(wiring.Component):
     store that was answered with POISONED or OUT_OF_RANGE turns DONE and NULL_POINTER, which are answers, into
     POISONED; MISMATCH is ignored.
 
-    **Tenants.** Contexts belong to one of two tenants. While both walk, `FairShare` says whose requests have
-    no priority in the memory and which reads wait, and whatever is served round robin serves them in turn.
+    **Tenants.** Contexts belong to one of two tenants. While both walk, `FairShare` says whose reads have no
+    priority in the memory and which wait, `StoreShare` which requests wait because of stores, stores have no
+    priority, and whatever is served round robin serves the tenants in turn.
 
     **Verdicts.** `cycles` counts from the launch's acceptance to the first cycle in which the verdict is
     valid. A context is `free` again, or goes on after a yield, when its verdict has been taken. A launch
