@@ -160,6 +160,8 @@ class MemoryChannel(wiring.Component):
         m.d.comb += [
             controller.refresh.eq(self.refresh),
             controller.restart.eq(self.restart),
+            near_walker.crowded.eq(controller.crowded),
+            controller.press.eq(near_walker.presses),
             self.restarted.eq(controller.restarted),
         ]
         if config.controller.ecc:

@@ -1,4 +1,4 @@
-"""The atomic unit: writes that depend on what is there, as an uninterrupted read and write."""
+"""The atomic unit: writes that depend on what is there, as a read and a write with nothing between them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..layouts import ATOM_BYTES, ATOM_WIDTH, MemoryPort, MemoryStatus, Source, Tag
+from ..layouts import ATOM_BYTES, MemoryPort, MemoryRequest, MemoryStatus, Source
 
 __all__ = ["AtomicUnit"]
 
@@ -23,9 +23,11 @@ class AtomicUnit(wiring.Component):
     other bytes along. A write may be both. One whose read failed is answered with the status of the read.
     Nothing is written when the answer is not OK.
 
-    Other requests and all responses pass through in the same cycle. A dependent write is not accepted, and
-    so keeps later requests out, until it is decided; earlier ones come first because the memory keeps the
-    order of one atom. Its read carries the source CONTROLLER, which no requester may use.
+    A dependent write is accepted with its read, and kept until it is decided and written. Meanwhile other
+    requests pass in the same cycle, but for those of its atom and for further dependent writes, which wait
+    at the port and keep what is behind them out: so nothing comes between the read and the write of an atom,
+    and the memory, which keeps the order of one atom, has them in the order of the port. Responses pass in
+    the same cycle. The read carries the source CONTROLLER, which no requester may use.
 
     Members
     -------
@@ -34,7 +36,7 @@ class AtomicUnit(wiring.Component):
     memory : Out(MemoryPort)
         The controller's side.
     hold : In(1)
-        Begin nothing: no request passes unless it completes a dependent write that is under way.
+        Begin nothing: no request passes but the write that completes a dependent one.
     idle : Out(1)
         No dependent write is under way.
     """
@@ -49,108 +51,98 @@ class AtomicUnit(wiring.Component):
         m = Module()
         asked, answered = self.port.request, self.port.response
         request, response = self.memory.request, self.memory.response
+        kept = Signal(MemoryRequest)
         status = Signal(MemoryStatus)
-        tag = Signal(Tag)
+        size = self._write_bytes
 
+        def groups(mask: Value) -> list[Value]:
+            """The bytes that are written together, for a mask."""
+            return [mask[low : low + size] for low in range(0, ATOM_BYTES, size)]
+
+        # -- Requests: the kept write, or what is asked --
+        dependent = Signal()
+        partial = Cat(group.any() & ~group.all() for group in groups(asked.payload.mask)).any()
+        waits, standing = Signal(), Signal()
+        reading, writing, completing, refusing = (
+            Signal(name=name) for name in ("reading", "writing", "completing", "refusing")
+        )
+        m.d.comb += [
+            dependent.eq(asked.payload.write & (asked.payload.conditional | partial)),
+            waits.eq(self.hold | (~self.idle & (dependent | (asked.payload.address == kept.address)))),
+            # What was offered stays on offer.
+            completing.eq(writing & ~standing),
+            request.payload.eq(asked.payload),
+            request.payload.conditional.eq(0),
+            request.valid.eq(asked.valid & ~waits),
+            asked.ready.eq(request.ready & ~waits),
+        ]
+        with m.If(dependent):
+            m.d.comb += [request.payload.write.eq(0), request.payload.tag.source.eq(Source.CONTROLLER)]
+        with m.If(completing):
+            m.d.comb += [
+                request.payload.eq(kept),
+                request.payload.conditional.eq(0),
+                request.payload.mask.eq(Cat(group.any().replicate(size) for group in groups(kept.mask))),
+                request.valid.eq(1),
+                asked.ready.eq(0),
+            ]
+        m.d.sync += standing.eq(request.valid & ~request.ready & ~completing)
+
+        # -- Responses: those of the memory but the read's, and the refusal --
+        found = response.payload
+        own, good, same = Signal(), Signal(), Signal()
         # The mask selects one word: AND-OR instead of a shift.
         words = [
-            response.payload.data.word_select(w, 32) & asked.payload.mask[_WORD_BYTES * w].replicate(32)
+            found.data.word_select(w, 32) & kept.mask[_WORD_BYTES * w].replicate(32)
             for w in range(ATOM_BYTES // _WORD_BYTES)
         ]
         word = Signal(32)
         total: Value = words[0]
         for other in words[1:]:
             total = total | other
-        m.d.comb += word.eq(total)
-
-        # -- Partial writes: groups of bytes that are written together --
-        size = self._write_bytes
-        groups = [asked.payload.mask[low : low + size] for low in range(0, ATOM_BYTES, size)]
-        dependent = Signal()
-        partial = Cat(group.any() & ~group.all() for group in groups).any()
-        m.d.comb += dependent.eq(asked.payload.write & (asked.payload.conditional | partial))
-        kept = Signal(ATOM_WIDTH)
-        if size > 1:
-            # Where the mask needs no widening these are the request's own, or not written.
-            m.d.comb += [
-                request.payload.mask.eq(Cat(group.any().replicate(size) for group in groups)),
-                request.payload.data.eq(
-                    Cat(
-                        Mux(enable, asked.payload.data.word_select(n, 8), kept.word_select(n, 8))
-                        for n, enable in enumerate(asked.payload.mask)
-                    )
-                ),
-            ]
-        else:
-            m.d.comb += [
-                request.payload.mask.eq(asked.payload.mask),
-                request.payload.data.eq(asked.payload.data),
-            ]
-
-        reading, refusing = Signal(), Signal()
         m.d.comb += [
-            *(request.payload[name].eq(asked.payload[name]) for name in ("address", "expected", "priority")),
-            request.payload.conditional.eq(0),
-            request.payload.write.eq(asked.payload.write & ~reading),
-            request.payload.tag.context.eq(asked.payload.tag.context),
-            request.payload.tag.source.eq(Mux(reading, Source.CONTROLLER, asked.payload.tag.source)),
-            answered.payload.data.eq(Mux(refusing, 0, response.payload.data)),
-            answered.payload.tag.eq(Mux(refusing, tag, response.payload.tag)),
-            answered.payload.write.eq(response.payload.write | refusing),
-            answered.payload.status.eq(Mux(refusing, status, response.payload.status)),
-        ]
-        own, good = Signal(), Signal()
-        found = response.payload.status
-        m.d.comb += [
-            own.eq(response.payload.tag.source == Source.CONTROLLER),
-            good.eq((found == MemoryStatus.OK) | (found == MemoryStatus.CORRECTED)),
+            word.eq(total),
+            same.eq(~kept.conditional | (word == kept.expected)),
+            own.eq(reading & (found.tag.source == Source.CONTROLLER)),
+            good.eq((found.status == MemoryStatus.OK) | (found.status == MemoryStatus.CORRECTED)),
+            answered.valid.eq(refusing | (response.valid & ~own)),
+            response.ready.eq(~refusing & (own | answered.ready)),
+            answered.payload.data.eq(Mux(refusing, 0, found.data)),
+            answered.payload.tag.eq(Mux(refusing, kept.tag, found.tag)),
+            answered.payload.write.eq(refusing | found.write),
+            answered.payload.status.eq(Mux(refusing, status, found.status)),
         ]
 
-        def respond() -> None:
-            m.d.comb += [answered.valid.eq(response.valid), response.ready.eq(answered.ready)]
-
+        # -- The dependent write --
         with m.FSM():
             with m.State("PASS"):
-                respond()
-                m.d.comb += [
-                    self.idle.eq(1),
-                    request.valid.eq(asked.valid & ~self.hold),
-                ]
-                with m.If(dependent):
-                    m.d.comb += reading.eq(1)
-                    with m.If(request.valid & request.ready):
-                        m.next = "READ"
-                with m.Else():
-                    m.d.comb += asked.ready.eq(request.ready & ~self.hold)
+                m.d.comb += self.idle.eq(1)
+                with m.If(request.valid & request.ready & dependent):
+                    m.d.sync += kept.eq(asked.payload)
+                    m.next = "READ"
             with m.State("READ"):
+                m.d.comb += reading.eq(1)
                 with m.If(response.valid & own):
-                    m.d.comb += response.ready.eq(1)
+                    # Nothing is on offer to the requesters in this cycle: a refusal may begin in the next.
+                    m.d.sync += status.eq(Mux(good, MemoryStatus.MISMATCH, found.status))
                     if size > 1:
-                        m.d.sync += kept.eq(response.payload.data)
-                    with m.If(good):
-                        m.d.sync += status.eq(MemoryStatus.MISMATCH)
-                        with m.If(~asked.payload.conditional | (word == asked.payload.expected)):
-                            m.next = "WRITE"
-                        with m.Else():
-                            m.next = "REFUSE"
+                        # Where the mask needs no widening these are the request's own, or not written.
+                        m.d.sync += kept.data.eq(
+                            Cat(
+                                Mux(enable, kept.data.word_select(n, 8), found.data.word_select(n, 8))
+                                for n, enable in enumerate(kept.mask)
+                            )
+                        )
+                    with m.If(good & same):
+                        m.next = "WRITE"
                     with m.Else():
-                        m.d.sync += status.eq(found)
                         m.next = "REFUSE"
-                with m.Else():
-                    respond()
             with m.State("WRITE"):
-                respond()
-                m.d.comb += [request.valid.eq(1), asked.ready.eq(request.ready)]
-                with m.If(request.ready):
+                m.d.comb += writing.eq(1)
+                with m.If(completing & request.ready):
                     m.next = "PASS"
             with m.State("REFUSE"):
-                # Accept now and answer in the next cycle: no requester expects both at once.
-                m.d.comb += asked.ready.eq(1)
-                m.d.sync += tag.eq(asked.payload.tag)
-                m.next = "ANSWER"
-            with m.State("ANSWER"):
-                # Nothing is on offer when this begins: no response passed in the cycles before.
-                m.d.comb += [refusing.eq(1), answered.valid.eq(1)]
+                m.d.comb += refusing.eq(1)
                 with m.If(answered.ready):
                     m.next = "PASS"
         return m

@@ -37,10 +37,11 @@ class BankState(wiring.Signature):
 
     Members
     -------
-    valid, write, hit, ordered, old, priority, batch : Out(units).array(slots)
+    valid, write, hit, ordered, seen, old, priority, batch : Out(units).array(slots)
         `hit`: the request's row is open. `ordered`: an older request of the bank has the same atom, and one
-        of the two writes. `old`: it has waited for at least half of the age cap, and no request that was old
-        before is left. `batch`: it was there when the last batch began.
+        of the two writes. `seen`: a tick, of which there are two in the age cap, has passed since it came.
+        `old`: it has waited for at least half of the age cap, and no request that was old before is left.
+        `batch`: it was there when the last batch began.
     before : Out(units).array(slots * (slots - 1) / 2)
         The request in the first slot of the pair is older than the one in the second.
     open : Out(units)
@@ -52,7 +53,7 @@ class BankState(wiring.Signature):
     """
 
     def __init__(self, *, units: int, slots: int) -> None:
-        vectors = ("valid", "write", "hit", "ordered", "old", "priority", "batch")
+        vectors = ("valid", "write", "hit", "ordered", "seen", "old", "priority", "batch")
         super().__init__(
             {name: Out(units).array(slots) for name in vectors}
             | {"before": Out(units).array(slots * (slots - 1) // 2)}
@@ -87,6 +88,8 @@ class BankQueues(wiring.Component):
         Where the data of a write waits.
     room : Out(1)
         There is a place for a request of `unit`, in its queue or in the overflow.
+    overflow_writes : Out(1)
+        A write waits in the overflow.
     alone : Out(1)
         The request that is taken comes to a bank where nothing is queued.
     same_row : Out(1)
@@ -140,6 +143,7 @@ class BankQueues(wiring.Component):
                 "tag": In(Tag),
                 "entry": In(entry),
                 "room": Out(1),
+                "overflow_writes": Out(1),
                 "alone": Out(1),
                 "same_row": Out(1),
                 "tick": In(1),
@@ -269,7 +273,6 @@ class BankQueues(wiring.Component):
             kept = Signal(units, name=f"kept{s}")
             matches = row_of(read(atoms[s], compare_unit)) == compare_row
             matched = one(compare & matches, compare_unit, f"matched{s}")
-            seen = Signal(units, name=f"seen{s}")
             ticks, ripens = self.tick.replicate(units), self.ripen.replicate(units)
             m.d.comb += kept.eq(state.valid[s] & ~left)
             entered: Value = Const(0, units)
@@ -296,8 +299,8 @@ class BankQueues(wiring.Component):
                 state.priority[s].eq((state.priority[s] & kept) | flags["priority"]),
                 state.ordered[s].eq((state.ordered[s] & kept) | flags["ordered"]),
                 state.hit[s].eq((((state.hit[s] & ~closed) | matched) & kept) | (flags["hit"] & still_open)),
-                state.old[s].eq(((state.old[s] | (seen & ripens)) & kept) | flags["old"]),
-                seen.eq(((seen | ticks) & kept) | flags["seen"]),
+                state.old[s].eq(((state.old[s] | (state.seen[s] & ripens)) & kept) | flags["old"]),
+                state.seen[s].eq(((state.seen[s] | ticks) & kept) | flags["seen"]),
                 state.batch[s].eq((state.batch[s] | self.begin_batch.replicate(units)) & kept),
             ]
         for s in range(slots):
@@ -360,7 +363,11 @@ class BankQueues(wiring.Component):
         m.submodules.overflow = overflow = Overflow(
             units=self._units, depth=self._overflow, width=len(request), key_width=len(atom)
         )
-        m.d.comb += [state.overflow.eq(overflow.waiting), state.overflow_old.eq(overflow.waiting_old)]
+        m.d.comb += [
+            state.overflow.eq(overflow.waiting),
+            state.overflow_old.eq(overflow.waiting_old),
+            self.overflow_writes.eq(overflow.waiting_write),
+        ]
 
         served = Signal()
         refill_unit = Signal.like(self.column_unit)

@@ -68,6 +68,10 @@ class Controller(wiring.Component):
     restarted : Out(1)
         All that is done and every timing counter has run out. When `restart` falls, the refresh interval
         begins in that cycle, and what follows depends on nothing that was before.
+    crowded : Out(1)
+        Little room for writes is left, or a write waits in the overflow: another one may stop the port.
+    press : In(1)
+        Somebody waits for that to end: writes take turns with reads.
     """
 
     def __init__(self, config: DesignConfig) -> None:
@@ -82,6 +86,8 @@ class Controller(wiring.Component):
             "refresh": In(RefreshMode),
             "restart": In(1),
             "restarted": Out(1),
+            "crowded": Out(1),
+            "press": In(1),
         }
         if self._ecc:
             members["errors"] = Out(ErrorMonitor())
@@ -185,6 +191,7 @@ class Controller(wiring.Component):
             scheduler.row_block.eq(refresher.row_block),
             # A restart waits for the writes.
             scheduler.drain.eq(write_buffer.drain | self.restart),
+            scheduler.press.eq(self.press),
             row_op.eq(Mux(refresher.row_block, refresher.row_op, scheduler.row_op)),
             row_unit.eq(Mux(refresher.row_block, refresher.row_unit, scheduler.row_unit)),
             timers.row_op.eq(row_op),
@@ -234,6 +241,8 @@ class Controller(wiring.Component):
                 responses.read_valid.eq(self.column.read_valid),
                 responses.read_data.eq(self.column.read_data),
             ]
+
+        m.d.sync += self.crowded.eq(write_buffer.crowded | queues.overflow_writes)
 
         # -- Refresh and restart --
         m.d.comb += [

@@ -30,6 +30,8 @@ class Overflow(wiring.Component):
         The banks whose list is not empty.
     waiting_old : Out(1)
         A request that waits is old.
+    waiting_write : Out(1)
+        A request that waits is a write.
     tick, ripen : In(1)
     """
 
@@ -54,6 +56,7 @@ class Overflow(wiring.Component):
                 "removed_old": Out(1),
                 "waiting": Out(units),
                 "waiting_old": Out(1),
+                "waiting_write": Out(1),
                 "tick": In(1),
                 "ripen": In(1),
             }
@@ -121,7 +124,7 @@ class Overflow(wiring.Component):
             bits = bit.replicate(depth)
             different = different | (held ^ bits)
             m.d.sync += held.eq((held & ~filled) | (bits & filled))
-        m.d.comb += self.writes_key.eq(~different.all())
+        m.d.comb += [self.writes_key.eq(~different.all()), self.waiting_write.eq(writing.any())]
 
         # -- Age --
         freed = Signal(depth)

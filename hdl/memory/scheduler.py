@@ -1,14 +1,17 @@
 """The scheduler: which row command and which column command a channel decides in this cycle.
 
-Within a bank, in this order: what is old or ordered goes strictly oldest first; walks (`priority`) go
-before bulk; row hits pass the oldest request at most `row_hit_cap` times; else the oldest goes first.
-Between banks: old before priority before the rest, round robin among equals.
+Within a bank, in this order: reads of walks (`priority`) that nothing orders go first, unless the write
+buffer is being drained; what is old or ordered goes strictly oldest first; walks go before bulk; row hits
+pass the oldest request at most `row_hit_cap` times; else the oldest goes first. What is old lets one read
+of a walk pass, and then goes itself. Between banks: old before priority before the rest, round robin among
+equals.
 
 Reads and writes of a pseudo channel take turns. Writes wait for their turn, which comes when the write
 buffer is filled to its mark, when a write holds something up (a request of the same atom, a full bank
-queue, its age), or when no read has waited for `drain_idle` cycles. Where both wait, a turn that others
-wait for lasts `drain_burst` cycles, so that neither starves; a turn of writes that a walk's read waits for
-only `walk_turn`.
+queue, somebody who waits for room), when half of the age cap has passed since one came, or when no read has
+waited for `drain_idle` cycles. Where both wait, a turn that others wait for lasts `drain_burst` cycles, so
+that neither starves; a turn of writes that a walk's read waits for only `walk_turn`, and a bank that such a
+read waits for opens no row for a write in it.
 
 When the turn of a pseudo channel changes, its banks change one by one: each as soon as its row hits of the
 old direction are served. So rows for the new direction are open by the time the data bus changes.
@@ -68,6 +71,8 @@ class Scheduler(wiring.Component):
         The row bus is the refresher's in this cycle.
     drain : In(1)
         The write buffer wants to be drained.
+    press : In(1)
+        Somebody waits for room in it: writes take turns with reads.
     close : In(units)
         The banks whose row is probably not wanted again (`adaptive` only).
     tick : Out(1)
@@ -100,6 +105,7 @@ class Scheduler(wiring.Component):
                 "block": vector,
                 "row_block": In(1),
                 "drain": In(1),
+                "press": In(1),
                 "close": vector,
                 "tick": Out(1),
                 "ripen": Out(1),
@@ -207,20 +213,39 @@ class Scheduler(wiring.Component):
 
         # -- What may be served: direction, then order and age, then priority, then the row-hit cap --
         strict = self._any(m, "strict", [state.ordered[s] | state.old[s] for s in each])
+        # Banks where the reads of walks go before everything. What is old lets one pass, then goes itself.
+        yielded = Signal(units)
+        claims = [
+            self._named(
+                m,
+                f"claims{s}",
+                state.valid[s] & state.priority[s] & ~state.write[s] & ~state.ordered[s],
+            )
+            for s in each
+        ]
+        seen_writes = self._any(m, "seen_writes", [state.seen[s] & state.write[s] for s in each])
+        claimed = self._named(
+            m,
+            "claimed",
+            reduce(or_, claims) & ~(reduce(or_, state.old) & yielded) & ~self.drain.replicate(units),
+        )
         oldest = self._first(m, "oldest", list(state.valid))
         reads = self._any(m, "reads", [state.valid[s] & ~state.write[s] for s in each])
         writes = self._any(m, "writes", list(state.write))
         oldest_writes = self._any(m, "oldest_writes", [oldest[s] & state.write[s] for s in each])
         # In a strict bank only the oldest request counts as waiting.
-        read_waits = self._named(m, "read_waits", reads & ~(strict & oldest_writes))
+        read_waits = self._named(m, "read_waits", reads & ~(strict & oldest_writes & ~claimed))
         write_waits = self._named(m, "write_waits", (writes & ~strict) | oldest_writes)
-        urgent = self._named(m, "urgent", (strict & write_waits) | (state.overflow & writes & ~reads))
+        urgent = self._named(
+            m, "urgent", (strict & write_waits) | seen_writes | (state.overflow & writes & ~reads)
+        )
         writing, bus_writes = self._turns(m, read_waits, write_waits, urgent)
 
         first_cut = []
         for s in each:
             in_turn = (state.write[s] & writing) | (state.valid[s] & ~state.write[s] & ~(writing & writes))
-            first_cut.append(self._named(m, f"in_turn{s}", (in_turn & ~strict) | (oldest[s] & strict)))
+            unclaimed = (in_turn & ~strict) | (oldest[s] & strict)
+            first_cut.append(self._named(m, f"in_turn{s}", (unclaimed & ~claimed) | (claims[s] & claimed)))
         walks = self._any(m, "walks", [first_cut[s] & state.priority[s] for s in each])
         permitted = [
             self._named(m, f"permitted{s}", first_cut[s] & (state.priority[s] | ~walks)) for s in each
@@ -267,6 +292,8 @@ class Scheduler(wiring.Component):
                 )
             ),
         ]
+        served = self._named(m, "served", ((self.column_op != ColumnOp.NOP) << column_unit)[:units])
+        m.d.sync += yielded.eq((yielded & ~served) | (served & claimed))
         self._count_passing_hits(m, head, capped)
 
         # -- Row command: ACT before PRE, which needs the bus only once; among ACTs, banks with more to do --
@@ -346,7 +373,7 @@ class Scheduler(wiring.Component):
             m.d.comb += [
                 read.eq(read_waits[span].any()),
                 write.eq(write_waits[span].any()),
-                pressed.eq(urgent[span].any() | self.drain),
+                pressed.eq(urgent[span].any() | self.drain | self.press),
                 change.eq(
                     (turn == bus)
                     & Mux(

@@ -14,6 +14,14 @@ then carries a command for another old request, or waits for the turn of its dir
   that was not old, and one turn of the other direction with the changes to it and back;
 * for each request of the channel: its commands' places on the buses and the spacing of ACTs and columns;
 * for each turn's worth of those columns: one turn of the other direction more.
+
+That holds where an answer is taken in every cycle in which one is offered, and each cycle in which one is
+not adds one. With a `clock_ratio` of R only the last cycle of R takes one, and no other cycle undoes what a
+bank has done: so outside refresh R cycles are enough for what takes one cycle at ratio 1, a refresh may begin
+anywhere between two of those cycles, and the answer leaves at most two slow cycles after it came.
+
+A write that depends on what is there (see `AtomicUnit`) is a read, and then a write that waits at the port:
+until one is answered that keeps it out, and then for its own command.
 """
 
 from __future__ import annotations
@@ -24,7 +32,7 @@ from .scheduler import turn_tail, walk_turn
 from .timers import waits
 from .timing import Command
 
-__all__ = ["wait_bound"]
+__all__ = ["dependent_wait_bound", "wait_bound"]
 
 #: Cycles from acceptance to the first decision, and from a decision to the bus.
 _PIPELINE = 2
@@ -33,11 +41,10 @@ _PIPELINE = 2
 def wait_bound(config: DesignConfig, mode: RefreshMode) -> int:
     """Cycles from a request's acceptance that are enough for its answer, and for a write's command as well.
 
-    Answers must be taken when they are offered; each cycle in which one is not adds one. Raises ValueError
-    for a `clock_ratio` above 1: the front end's slow cycles are not in it.
+    Not for a write that depends on what is there. Answers must be taken when they are offered; each cycle in
+    which one is not adds one.
     """
-    if config.clock_ratio != 1:
-        raise ValueError(f"clock_ratio is {config.clock_ratio}: expected 1, for which alone a bound is known")
+    ratio = config.clock_ratio
     timing, organisation, controller = config.memory.timing, config.memory.organisation, config.controller
     table = waits(timing, timing.commands)
     channels, banks = organisation.pseudo_channels, organisation.banks
@@ -63,7 +70,9 @@ def wait_bound(config: DesignConfig, mode: RefreshMode) -> int:
     in_turn = max(1, (walk_turn(config.memory) - timing["tRTW"]) // timing["tCCDL"])
     turns = -(-channel_requests // in_turn) + 1
     batch = bank_requests * step + work + turns * other_turn
-    undisturbed = controller.age_cap + 2 * batch + _PIPELINE + timing.row_hit + controller.ecc
+    undisturbed = ratio * (controller.age_cap + 2 * batch + _PIPELINE + timing.row_hit + controller.ecc)
+    if ratio > 1:
+        undisturbed += 2 * ratio
 
     if mode is RefreshMode.NONE:
         return undisturbed
@@ -73,8 +82,14 @@ def wait_bound(config: DesignConfig, mode: RefreshMode) -> int:
         cost += banks * (timing["tRREFD"] + activate_spacing + 2 * channels)
     else:
         cost = longest(Command.PREA) + longest(Command.REFAB) + timing["tRFC"] + 2 * channels
+    cost += ratio - 1
     bound, longer = 0, undisturbed
     while longer != bound:
         bound = longer
         longer = undisturbed + cost * (bound // timing["tREFI"] + 1 + controller.refresh_postpone)
     return bound
+
+
+def dependent_wait_bound(config: DesignConfig, mode: RefreshMode) -> int:
+    """The same for a write that depends on what is there: a conditional one, and with ECC a partial one."""
+    return 3 * wait_bound(config, mode)

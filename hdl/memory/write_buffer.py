@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -28,6 +28,8 @@ class WriteBuffer(wiring.Component):
         Contents of `read_entry`, in the same cycle.
     drain : Out(1)
         From `drain_high` taken entries down to `drain_low`.
+    crowded : Out(1)
+        From half of the way to `drain_high` down to `drain_low`.
     """
 
     def __init__(self, config: ControllerConfig) -> None:
@@ -45,6 +47,7 @@ class WriteBuffer(wiring.Component):
                 "read_data": Out(ATOM_WIDTH),
                 "read_mask": Out(ATOM_BYTES),
                 "drain": Out(1),
+                "crowded": Out(1),
             }
         )
 
@@ -72,9 +75,16 @@ class WriteBuffer(wiring.Component):
         for k in range(len(self.entry)):
             mask = sum(1 << entry for entry in range(entries) if entry >> k & 1)
             m.d.comb += self.entry[k].eq((lowest & mask).any())
+        low, high = self._config.drain_low, self._config.drain_high
+
+        def from_to(state: Value, mark: int) -> Value:
+            """`state` in the next cycle, which begins at `mark` entries and ends at `drain_low`."""
+            return Mux(state, count > low, count >= mark)
+
         m.d.sync += [
             free.eq((free & ~(lowest & self.take.replicate(entries))) | given),
             count.eq(count + self.take - self.give),
-            self.drain.eq(Mux(self.drain, count > self._config.drain_low, count >= self._config.drain_high)),
+            self.drain.eq(from_to(self.drain, high)),
+            self.crowded.eq(from_to(self.crowded, (low + high + 1) // 2)),
         ]
         return m

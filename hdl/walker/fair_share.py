@@ -18,10 +18,11 @@ READS_LIMIT = 6
 class FairShare(wiring.Component):
     """Keeps two tenants apart while contexts of both walk; with one tenant alone it changes nothing.
 
-    A tenant with a read under way, and no fewer of them than the other tenant, puts out requests without
-    priority: in the memory those of the other one pass them. So the requests of a tenant of one walk always
-    have priority, and those of a tenant of many walks next to none beside it. A tenant that has READS_LIMIT
-    reads under way waits with further ones.
+    A tenant with a read under way, and no fewer of them than the other tenant, puts out reads without
+    priority: in the memory those of the other one pass them. The record that arrives in this cycle is no
+    longer under way. So the requests of a tenant of one walk always have priority, and those of a tenant
+    of many walks next to none beside it. A tenant that has READS_LIMIT reads under way waits with further
+    ones.
 
     Members
     -------
@@ -36,11 +37,13 @@ class FairShare(wiring.Component):
     answer_context : In, answer : In(1)
         A record arrives.
     priority : Out(1)
-        Requests of `context` go first in the memory.
+        Reads of `context` go first in the memory.
     holds : Out(1)
         `context` must not put out a read.
     second : Out(contexts)
         Contexts of tenant 1.
+    contested : Out(1)
+        Contexts of both walked in the cycle before.
     held : Out(contexts)
         Contexts that must not put out a read.
     """
@@ -59,6 +62,7 @@ class FairShare(wiring.Component):
                 "priority": Out(1),
                 "holds": Out(1),
                 "second": Out(contexts),
+                "contested": Out(1),
                 "held": Out(contexts),
             }
         )
@@ -71,9 +75,8 @@ class FairShare(wiring.Component):
         with m.If(configure.enable):
             m.d.sync += second.eq(Mux(configure.tenant, second | member, second & ~member))
 
-        # When nobody walks this is 0, so no walk depends on those before it.
-        contested = Signal()
-        m.d.sync += contested.eq((self.busy & second).any() & (self.busy & ~second).any())
+        # When nobody walks it is 0, so no walk depends on those before it.
+        m.d.sync += self.contested.eq((self.busy & second).any() & (self.busy & ~second).any())
 
         tenant, answered = Signal(), Signal()
         m.d.comb += [
@@ -81,14 +84,14 @@ class FairShare(wiring.Component):
             answered.eq(second.bit_select(self.answer_context, 1)),
         ]
         under_way = [Signal(range(self._contexts + 1), name=f"under_way_{number}") for number in range(2)]
-        for number, count in enumerate(under_way):
-            issues = self.issue & (tenant == number)
-            arrives = self.answer & (answered == number)
-            m.d.sync += count.eq(count + issues - arrives)
-        full = [contested & (count >= READS_LIMIT) for count in under_way]
-        mine, others = (Mux(tenant, under_way[1 - n], under_way[n]) for n in range(2))
+        remaining = [Signal.like(count, name=f"remaining_{n}") for n, count in enumerate(under_way)]
+        for number, (count, remains) in enumerate(zip(under_way, remaining, strict=True)):
+            m.d.comb += remains.eq(count - (self.answer & (answered == number)))
+            m.d.sync += count.eq(remains + (self.issue & (tenant == number)))
+        full = [self.contested & (count >= READS_LIMIT) for count in under_way]
+        mine, others = (Mux(tenant, remaining[1 - n], remaining[n]) for n in range(2))
         m.d.comb += [
-            self.priority.eq(~contested | (mine == 0) | (mine < others)),
+            self.priority.eq(~self.contested | (mine == 0) | (mine < others)),
             self.holds.eq(Mux(tenant, full[1], full[0])),
             self.held.eq(
                 (second & full[1].replicate(self._contexts)) | (~second & full[0].replicate(self._contexts))

@@ -30,6 +30,7 @@ from .datapath import Datapath
 from .fair_share import FairShare
 from .isa import INSTRUCTION_WIDTH, ExitKind
 from .selection import Selection
+from .store_share import StoreShare
 from .stores import StoreTracker
 from .tenant_robin import TenantRobin
 from .verdict_queue import VerdictQueue
@@ -59,8 +60,9 @@ class Walker(wiring.Component):
     store that was answered with POISONED or OUT_OF_RANGE turns DONE and NULL_POINTER, which are answers, into
     POISONED; MISMATCH is ignored.
 
-    **Tenants.** Contexts belong to one of two tenants. While both walk, `FairShare` says whose requests have
-    no priority in the memory and which reads wait, and whatever is served round robin serves them in turn.
+    **Tenants.** Contexts belong to one of two tenants. While both walk, `FairShare` says whose reads have no
+    priority in the memory and which wait, `StoreShare` which requests wait because of stores, stores have no
+    priority, and whatever is served round robin serves the tenants in turn.
 
     **Verdicts.** `cycles` counts from the launch's acceptance to the first cycle in which the verdict is
     valid. A context is `free` again, or goes on after a yield, when its verdict has been taken. A launch
@@ -78,6 +80,10 @@ class Walker(wiring.Component):
         been visible, with the address of the current record. After a store it comes a slot later.
     program_write : In(ProgramWrite), context_write : In(ContextWrite)
         While idle.
+    crowded : In(1)
+        The memory is about to run out of room for writes.
+    presses : Out(1)
+        Stores wait for the memory to be less crowded, see `StoreShare`.
     free : Out(contexts)
         Contexts that can take a launch.
     idle : Out(1)
@@ -89,6 +95,8 @@ class Walker(wiring.Component):
         self._stages = config.walker.execute_stages
         self._program_words = config.walker.program_words
         self._source = source
+        # Memory with ECC has to read the rest of every word that is stored.
+        self._stores_depend = config.controller.ecc
         super().__init__(
             {
                 "launch": In(stream.Signature(Walk)),
@@ -97,6 +105,8 @@ class Walker(wiring.Component):
                 "hop": Out(HopMonitor()),
                 "program_write": In(ProgramWrite()),
                 "context_write": In(ContextWrite()),
+                "crowded": In(1),
+                "presses": Out(1),
                 "free": Out(self._contexts, init=(1 << self._contexts) - 1),
                 "idle": Out(1),
             }
@@ -117,6 +127,7 @@ class Walker(wiring.Component):
         m.submodules.commit = commit = Commit()
         m.submodules.stores = stores = StoreTracker(count)
         m.submodules.fair_share = fair_share = FairShare(count)
+        m.submodules.store_share = store_share = StoreShare(count)
         m.submodules.deferred = deferred = TenantRobin(count)
         m.submodules.verdicts = verdicts = VerdictQueue(count)
         for configured in (contexts.configure, fair_share.configure):
@@ -146,7 +157,7 @@ class Walker(wiring.Component):
         selected = _Selected(bits, 0)
         state = contexts.select
         m.d.comb += [
-            deferred.requests.eq(pending & ~(stores.full | fair_share.held)),
+            deferred.requests.eq(pending & ~(stores.full | fair_share.held | store_share.held)),
             popping.eq(room & deferred.any),
             deferred.used.eq(popping),
             advance.eq(~popping),
@@ -223,20 +234,24 @@ class Walker(wiring.Component):
         can_store = Signal()
         unblocked = Signal()
         send_store = Signal()
+        load = Signal()
         send_load = Signal()
         resumes = Signal()
         waits = Signal()
         current = Signal(ADDRESS_WIDTH)
         target = Signal(ADDRESS_WIDTH)
+        address = Signal(ADDRESS_WIDTH)
         m.d.comb += [
+            address.eq(Mux(work.store, current, target)),
             acting.eq(executing | launching | popping),
             work.eq(Mux(popping, view.deferred.as_value(), commit.work.as_value())),
             current.eq(Mux(popping, view.address, Mux(launching, 0, final.address))),
             target.eq(Mux(popping, view.target, commit.target)),
-            can_store.eq(room & ~stores.full.bit_select(here, 1)),
+            can_store.eq(room & ~stores.full.bit_select(here, 1) & ~store_share.holds),
             unblocked.eq(acting & (~work.store | can_store)),
             send_store.eq(acting & work.store & can_store),
-            send_load.eq(acting & ~work.store & (work.after == ExitKind.LOAD) & room & ~fair_share.holds),
+            load.eq(acting & ~work.store & (work.after == ExitKind.LOAD)),
+            send_load.eq(load & room & ~(fair_share.holds | store_share.holds)),
             fair_share.busy.eq(~self.free),
             fair_share.context.eq(here),
             fair_share.issue.eq(send_load),
@@ -257,11 +272,24 @@ class Walker(wiring.Component):
             stores.answer_context.eq(selection.record_context),
             stores.answer.eq(self.memory.response.valid & self.memory.response.ready & response.write),
             stores.answer_failed.eq(_failed(response.status)),
+            store_share.contested.eq(fair_share.contested),
+            store_share.crowded.eq(self.crowded),
+            self.presses.eq(store_share.presses),
+            store_share.context.eq(here),
+            store_share.address.eq(address),
+            store_share.store.eq(work.store),
+            store_share.dependent.eq(1 if self._stores_depend else work.conditional),
+            store_share.issue.eq(send_store),
+            store_share.goes.eq(send_load),
+            store_share.waits.eq(waits & (work.store | load)),
+            store_share.outstanding.eq(stores.outstanding),
+            store_share.answer_context.eq(selection.record_context),
+            store_share.answer.eq(stores.answer),
             verdicts.outstanding.eq(stores.outstanding),
         ]
-        self._put_request(
-            m, room, send_store, send_load, Mux(work.store, current, target), here, work, fair_share.priority
-        )
+        # Nobody waits for a store.
+        priority = fair_share.priority & ~(send_store & fair_share.contested)
+        self._put_request(m, room, send_store, send_load, address, here, work, priority)
         last = self._put_verdict(m, contexts, stores, verdicts)
 
         m.d.sync += [

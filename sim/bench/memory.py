@@ -7,7 +7,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import DesignConfig
-from hdl.layouts import AccessMonitor, ErrorMonitor, MemoryPort, RefreshMode, RowBus
+from hdl.fabric.clock_divider import ClockDivider
+from hdl.fabric.pass_queue import PassQueue
+from hdl.layouts import AccessMonitor, ErrorMonitor, MemoryPort, MemoryResponse, RefreshMode, RowBus
 from hdl.memory.checker import RULE_WIDTH, Checker, ColumnMonitor
 from hdl.memory.controller import Controller
 from hdl.memory.device import Device
@@ -17,6 +19,9 @@ __all__ = ["MemorySubsystem"]
 
 class MemorySubsystem(wiring.Component):
     """A channel from its memory port down to the storage, with the checker listening to its buses.
+
+    With a `clock_ratio` above 1 the port takes requests in the last cycle of a slow cycle, and an answer
+    stays on offer until it is taken.
 
     Members
     -------
@@ -55,7 +60,10 @@ class MemorySubsystem(wiring.Component):
         m.submodules.controller = controller = Controller(self._config)
         m.submodules.device = device = Device(self._config)
         m.submodules.checker = checker = Checker(self._config)
-        connect(m, flipped(self.memory), controller.memory)
+        if self._config.clock_ratio == 1:
+            connect(m, flipped(self.memory), controller.memory)
+        else:
+            self._on_slower_clock(m, controller)
         connect(m, controller.row, device.row)
         connect(m, controller.column, device.column)
         connect(m, controller.access, flipped(self.access))
@@ -80,3 +88,19 @@ class MemorySubsystem(wiring.Component):
             self.violation_rule.eq(checker.rule),
         ]
         return m
+
+    def _on_slower_clock(self, m: Module, controller: Controller) -> None:
+        m.submodules.divider = divider = ClockDivider(self._config.clock_ratio)
+        m.submodules.answers = answers = PassQueue(MemoryResponse, depth=2)
+        asked, answered = self.memory.request, controller.memory.response
+        m.d.comb += [
+            controller.enable.eq(divider.enable),
+            divider.align.eq(self.restart & self.restarted),
+            controller.memory.request.valid.eq(asked.valid),
+            controller.memory.request.payload.eq(asked.payload),
+            asked.ready.eq(controller.memory.request.ready & divider.enable),
+            answers.input.valid.eq(answered.valid & divider.enable),
+            answers.input.payload.eq(answered.payload),
+            answered.ready.eq(answers.input.ready),
+        ]
+        connect(m, answers.output, flipped(self.memory.response))

@@ -21,7 +21,7 @@ def tenants() -> Iterator[Tenants]:
         yield Tenants(model)
 
 
-@pytest.mark.parametrize("deed", ["reads", "one_bank", "jumps"])
+@pytest.mark.parametrize("deed", ["reads", "one_bank", "stores", "conditional_stores", "jumps"])
 def test_p99_is_raised_to_at_most_twice(tenants: Tenants, deed: str) -> None:
     for walk in ("climb", "select_k"):
         alone = tenants.p99(walk, deed, 0, RefreshMode.ALL_BANK)

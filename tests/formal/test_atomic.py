@@ -7,6 +7,7 @@ any status.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from amaranth.asserts import AnyConst
@@ -27,6 +28,26 @@ def stands(m: Module, valid: Value, ready: Value, payload: Value, name: str) -> 
     waiting, offered = Signal(name=f"{name}_waiting"), Signal.like(payload, name=f"{name}_offered")
     m.d.sync += [waiting.eq(valid & ~ready), offered.eq(payload)]
     return waiting, valid & (payload == offered)
+
+
+def words_of(mask: Value) -> list[Value]:
+    """The enables of each word of an atom."""
+    return [mask[WORD_BYTES * w : WORD_BYTES * (w + 1)] for w in range(ATOM_BYTES // WORD_BYTES)]
+
+
+def one_word(mask: Value) -> Value:
+    """The mask selects one word, the whole of it."""
+    return Cat((word == 15) & (mask == 15 << WORD_BYTES * w) for w, word in enumerate(words_of(mask))).any()
+
+
+def unchanged(passed: Any, asked: Any, byte: Value) -> Value:
+    """`passed` is `asked`, in one byte of its data."""
+    return (
+        (passed.write == asked.write)
+        & (passed.tag == asked.tag)
+        & (passed.mask == asked.mask)
+        & (passed.data.word_select(byte, 8) == asked.data.word_select(byte, 8))
+    )
 
 
 class AtomicProperty(Property):
@@ -73,9 +94,7 @@ class AtomicProperty(Property):
         ]
         # -- What requesters and the memory promise --
         own_answer = self.answer.tag.source == Source.CONTROLLER
-        mask, byte = self.asked.mask, AnyConst(5)
-        words = [mask[WORD_BYTES * w : WORD_BYTES * (w + 1)] for w in range(ATOM_BYTES // WORD_BYTES)]
-        one_word = Cat((word == 15) & (mask == 15 << WORD_BYTES * w) for w, word in enumerate(words)).any()
+        byte = AnyConst(5)
         for waiting, standing in (
             stands(m, asked.valid, asked.ready, Value.cast(self.asked), "asked"),
             stands(m, found.valid, found.ready, Value.cast(self.answer), "found"),
@@ -83,7 +102,7 @@ class AtomicProperty(Property):
             m.d.comb += Assume(~waiting | standing)
         m.d.comb += [
             Assume(self.asked.tag.source != Source.CONTROLLER),
-            Assume(~(self.asked.write & self.asked.conditional) | one_word),
+            Assume(~(self.asked.write & self.asked.conditional) | one_word(self.asked.mask)),
         ]
         # -- One tag: how many requests of it are under way, at the port and below --
         tag = AnyConst(len(Value.cast(Signal(Tag))))
@@ -105,97 +124,125 @@ class AtomicProperty(Property):
             Assume(~(found.valid & mine(found.payload.tag)) | (below != 0)),
             Assume(~(found.valid & own_answer) | reading),
         ]
-        refusing = inner.state("ANSWER") & (Value.cast(inner["tag"]) == tag)
-        m.d.comb += [
-            Assert(above == below + refusing),
-            Assert(~(given.valid & mine(given.payload.tag)) | (above != 0)),
-            Assert(~given.valid | (given.payload.tag.source != Source.CONTROLLER)),
-            Assert(inner.state()),
-        ]
-        # An answer on offer stands.
-        waiting, standing = stands(m, given.valid, given.ready, Value.cast(given.payload), "given")
-        m.d.comb += Assert(~waiting | standing)
+        # An answer on offer stands, and so does a request unless `hold` takes it back.
+        for name, waiting, standing in (
+            ("given", *stands(m, given.valid, given.ready, Value.cast(given.payload), "given")),
+            ("passed", *stands(m, passed.valid, passed.ready, Value.cast(passed.payload), "passed")),
+        ):
+            taken_back = self.hold if name == "passed" else Const(0)
+            m.d.comb += Assert(~waiting | standing | taken_back)
 
-        # -- A dependent write --
+        # -- The dependent write that was accepted last, and how far it has come --
         size = self._write_bytes
-        groups = [mask[low : low + size] for low in range(0, ATOM_BYTES, size)]
-        partial = Cat(group.any() & ~group.all() for group in groups).any()
-        depends = Signal()
-        m.d.comb += depends.eq(self.asked.write & (self.asked.conditional | partial))
-        read, may, kept = Signal(), Signal(), Signal(8)
+
+        def groups(bytes_of: Value) -> list[Value]:
+            return [bytes_of[low : low + size] for low in range(0, ATOM_BYTES, size)]
+
+        def dependent(request: Any) -> Value:
+            partial = Cat(group.any() & ~group.all() for group in groups(request.mask)).any()
+            return request.write & (request.conditional | partial)
+
+        depends, busy, read, may = (Signal(name=n) for n in ("depends", "busy", "read", "may"))
+        accepts, completes = Signal(), Signal()
+        dependence, there, answer_of = Signal(MemoryRequest), Signal(8), Signal(MemoryStatus)
         good = (self.answer.status == MemoryStatus.OK) | (self.answer.status == MemoryStatus.CORRECTED)
+        selected = words_of(dependence.mask)
         same = Cat(
-            ~word.any() | (self.answer.data.word_select(w, 32) == self.asked.expected)
-            for w, word in enumerate(words)
+            ~word.any() | (self.answer.data.word_select(w, 32) == dependence.expected)
+            for w, word in enumerate(selected)
         ).all()
+        refused = inner.state("REFUSE") & given.valid
+        m.d.comb += [
+            depends.eq(dependent(self.asked)),
+            accepts.eq(accepted & depends),
+            completes.eq(forwarded & ~accepted),
+        ]
         with m.If(returned & own_answer):
             m.d.sync += [
                 read.eq(1),
-                may.eq(good & (~self.asked.conditional | same)),
-                kept.eq(self.answer.data.word_select(byte, 8)),
+                may.eq(good & (~dependence.conditional | same)),
+                there.eq(self.answer.data.word_select(byte, 8)),
+                answer_of.eq(Mux(good, MemoryStatus.MISMATCH, self.answer.status)),
             ]
-        with m.If(accepted):
-            m.d.sync += read.eq(0)
-        busy = reading | read
-        answer_of = Signal(MemoryStatus)
-        with m.If(returned & own_answer):
-            m.d.sync += answer_of.eq(Mux(good, MemoryStatus.MISMATCH, self.answer.status))
-        writes = passed.valid & passed.payload.write
+        with m.If(completes | (refused & answered)):
+            m.d.sync += busy.eq(0)
+        with m.If(accepts):
+            m.d.sync += [busy.eq(1), read.eq(0), dependence.eq(self.asked)]
+        to_come = Signal()
         m.d.comb += [
-            # Only its own write gets past, when it may, and that accepts it.
-            Assert(~(busy & passed.valid) | (read & may & writes & (accepted == passed.ready))),
-            Assert(~(busy & accepted) | read),
-            Assert(~(accepted & depends) | (read & (may == forwarded))),
-            Assert(~(forwarded & own_request) | (~passed.payload.write & depends & ~accepted)),
-            # Everything else passes as it is.
-            Assert(~(passed.valid & ~own_request) | (passed.payload.tag == asked.payload.tag)),
-            Assert(~passed.valid | (passed.payload.address == asked.payload.address)),
-            Assert(~passed.valid | (passed.payload.priority == asked.payload.priority)),
-            Assert(~(passed.valid & ~own_request) | (passed.payload.write == asked.payload.write)),
+            to_come.eq(busy & mine(dependence.tag)),
+            Assert(above == below + to_come),
+            Assert(~(given.valid & mine(given.payload.tag)) | (above != 0)),
+            Assert(~given.valid | (given.payload.tag.source != Source.CONTROLLER)),
+            Assert(inner.state()),
+            # Nothing of its atom is accepted before it is written or refused, and no other dependent write.
+            Assert(~(busy & accepted) | (~depends & (self.asked.address != dependence.address))),
+            # With a dependent write its read is forwarded, with anything else that itself.
+            Assert(~accepted | forwarded),
             Assert(~passed.valid | ~passed.payload.conditional),
-            Assert(~(accepted & ~depends) | forwarded),
-            Assert(~(self.hold & passed.valid) | busy),
-            Assert(block.idle == ~(busy | inner.state("ANSWER"))),
+            Assert(accepts == (forwarded & own_request)),
+            Assert(~accepts | ~passed.payload.write),
+            Assert(~accepted | (passed.payload.address == self.asked.address)),
+            Assert(~accepted | (passed.payload.priority == self.asked.priority)),
+            Assert(~accepted | (passed.payload.tag.context == self.asked.tag.context)),
+            Assert(~accepted | depends | unchanged(passed.payload, self.asked, byte)),
+            # What is forwarded without being accepted is the write, when it may be, and once.
+            Assert(~(passed.valid & completes) | (busy & read & may & passed.payload.write)),
+            Assert(~completes | (passed.payload.address == dependence.address)),
+            Assert(~completes | (passed.payload.tag == dependence.tag)),
+            Assert(~(self.hold & passed.valid) | (busy & read & may)),
+            Assert(block.idle == ~busy),
         ]
         # What it writes: the bytes asked for, and of their group what was read.
-        asked_here = mask.bit_select(byte, 1)
+        asked_here = dependence.mask.bit_select(byte, 1)
         shift = size.bit_length() - 1
-        group_here = Cat(group.any() for group in groups).bit_select(byte >> shift, 1)
+        group_here = Cat(group.any() for group in groups(dependence.mask)).bit_select(byte >> shift, 1)
         m.d.comb += [
-            Assert(~writes | (passed.payload.mask.bit_select(byte, 1) == group_here)),
+            Assert(~completes | (passed.payload.mask.bit_select(byte, 1) == group_here)),
             Assert(
-                ~(writes & group_here)
+                ~(completes & group_here)
                 | (
                     passed.payload.data.word_select(byte, 8)
-                    == Mux(asked_here, asked.payload.data.word_select(byte, 8), kept)
+                    == Mux(asked_here, dependence.data.word_select(byte, 8), there)
                 )
             ),
-        ]
-        # What refuses it says why.
-        refused = inner.state("ANSWER") & given.valid
-        m.d.comb += [
+            # What refuses it says why.
             Assert(~refused | ((given.payload.status == answer_of) & given.payload.write)),
+            Assert(~refused | ((given.payload.tag == dependence.tag) & busy & read & ~may)),
             Assert(~refused | (given.payload.status != MemoryStatus.OK)),
-            Assert(~inner.state("READ") | (reading & ~read & depends & asked.valid)),
-            Assert(~inner.state("WRITE") | (read & ~reading & may & depends & asked.valid)),
-            Assert(~inner.state("REFUSE") | (read & ~reading & ~may & depends & asked.valid)),
-            Assert(~inner.state("PASS", "ANSWER") | (~reading & ~read)),
-            Assert(inner.state("PASS", "READ") | (inner["status"] == Value.cast(answer_of))),
         ]
-        if size > 1:
-            m.d.comb += Assert(~read | (inner["kept"].word_select(byte, 8) == kept))
+        # What the unit keeps.
+        kept = MemoryRequest(inner["kept"])
+        kept_byte = Mux(read & ~asked_here & (size > 1), there, dependence.data.word_select(byte, 8))
         m.d.comb += [
-            Cover(accepted & depends & forwarded & asked.payload.conditional),
+            Assert(inner.state("PASS") == ~busy),
+            Assert(inner.state("READ") == (busy & reading)),
+            Assert(~reading | (busy & ~read)),
+            Assert(~inner.state("WRITE") | (read & may)),
+            Assert(~inner.state("REFUSE") | (read & ~may & (inner["status"] == Value.cast(answer_of)))),
+            Assert(~busy | dependent(dependence)),
+            Assert(~busy | (dependence.tag.source != Source.CONTROLLER)),
+            Assert(~busy | ~dependence.conditional | one_word(dependence.mask)),
+            Assert(~busy | (kept.data.word_select(byte, 8) == kept_byte)),
+            *(
+                Assert(~busy | (getattr(kept, name) == getattr(dependence, name)))
+                for name in ("address", "write", "conditional", "expected", "mask", "tag", "priority")
+            ),
+        ]
+        m.d.comb += [
+            Cover(completes & dependence.conditional),
             Cover(refused & (given.payload.status == MemoryStatus.MISMATCH)),
             Cover(refused & (given.payload.status == MemoryStatus.POISONED)),
             Cover(reading & answered),
-            Cover(read & self.hold & accepted),
+            Cover(reading & accepted & self.asked.write),
+            Cover(inner.state("WRITE") & accepted),
+            Cover(inner.state("WRITE") & self.hold & completes),
             Cover((above == 3) & answered & mine(given.payload.tag)),
         ]
         if size > 1:
-            m.d.comb += Cover(writes & group_here & ~asked_here & (kept != 0) & Const(1))
+            m.d.comb += Cover(completes & group_here & ~asked_here & (there != 0))
         if self.false:
-            m.d.comb += Assert(~(forwarded & read & (above == 1)))
+            m.d.comb += Assert(~(completes & (above == 1)))
 
 
 PROOFS = [

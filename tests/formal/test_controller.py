@@ -92,7 +92,8 @@ class CountProperty(ChannelProperty):
         flight = ones(self.flight) + ((column.op == ColumnOp.READ) | (column.op == ColumnOp.READ_AUTO))
         m.d.comb += [
             # Modulo the width: that what is below has no answer of somebody else is not known here.
-            Assert((above + atomic.state("READ") - below - atomic.state("ANSWER"))[: len(above)] == 0),
+            # While it reads, the atomic unit has a request of its own below for the one that it keeps.
+            Assert((above - below - atomic.state("WRITE", "REFUSE"))[: len(above)] == 0),
             Assert(
                 below
                 == ones(valid & ~write) + ones(overflow.reads) + responses["reserved"] + responses["queued"]
@@ -111,13 +112,12 @@ class CountProperty(ChannelProperty):
             Assert(~responses["offered"] | (responses["queued"] != 0)),
             Assert(responses["reserved"] <= self.config.controller.response_slots),
             Assert(atomic.state()),
-            Assert(~atomic.state("READ", "WRITE", "REFUSE") | self.valid),
             # While the atomic unit reads, one of those below is its own: its proof knows which.
             Assert(~answered | (above != 0) | atomic.state("READ")),
             Cover(answered & (above == 3)),
             Cover(ones(valid) == 2),
             Cover(queues["refilled"].any()),
-            Cover(atomic.state("ANSWER") & (below != 0)),
+            Cover(atomic.state("REFUSE") & (below != 0)),
         ]
         # One bank's slots, whichever it is: what entered one is what its command asks for.
         units = len(queues["state__open"])

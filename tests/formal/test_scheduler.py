@@ -19,7 +19,7 @@ from tests.formal.harness import Proof, Property, quick
 from tests.formal.rules import named
 from tests.formal.small import SmallMemory, small_design
 
-_STATE = ("valid", "write", "hit", "ordered", "old", "priority", "batch")
+_STATE = ("valid", "write", "hit", "ordered", "seen", "old", "priority", "batch")
 _ALLOWED = ("activate", "precharge", "read", "write", "block", "close")
 
 
@@ -47,6 +47,7 @@ class ChoiceProperty(Property):
                 "read_room": In(1),
                 "row_block": In(1),
                 "drain": In(1),
+                "press": In(1),
             },
             false=false,
         )
@@ -61,7 +62,7 @@ class ChoiceProperty(Property):
             m.d.comb += [one.eq(other) for one, other in pairs]
         m.d.comb += [
             getattr(scheduler, name).eq(getattr(self, name))
-            for name in (*_ALLOWED, "read_room", "row_block", "drain")
+            for name in (*_ALLOWED, "read_room", "row_block", "drain", "press")
         ]
 
         # -- What the state says of itself --

@@ -243,4 +243,10 @@ CHANNEL_MUTANTS: tuple[Mutant, ...] = (
         edits=(Replace(_CONTROLLER, "atomic.hold.eq(self.restart)", "atomic.hold.eq(0)"),),
         campaign="hbm2",
     ),
+    Mutant(
+        name="old requests let every walk pass",
+        defect="a bank with reads of walks never serves what is old",
+        edits=(Replace(_SCHEDULER, "(reduce(or_, state.old) & yielded)", "0"),),
+        tests=("tests/hdl/memory/test_scheduler.py",),
+    ),
 )

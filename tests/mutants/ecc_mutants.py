@@ -76,8 +76,14 @@ ECC_MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         name="partial write clears the word",
-        defect="the bytes that a partial write leaves out become what was kept last",
-        edits=(Replace(_ATOMIC, "m.d.sync += kept.eq(response.payload.data)", "pass"),),
+        defect="the bytes that a partial write leaves out become those of its own data",
+        edits=(
+            Replace(
+                _ATOMIC,
+                "Mux(enable, kept.data.word_select(n, 8), found.data.word_select(n, 8))",
+                "kept.data.word_select(n, 8)",
+            ),
+        ),
         campaign="hbm2 with ECC",
     ),
     Mutant(
@@ -86,8 +92,8 @@ ECC_MUTANTS: tuple[Mutant, ...] = (
         edits=(
             Replace(
                 _ATOMIC,
-                "own.eq(response.payload.tag.source == Source.CONTROLLER)",
-                "own.eq(response.payload.tag.context == asked.payload.tag.context)",
+                "own.eq(reading & (found.tag.source == Source.CONTROLLER))",
+                "own.eq(reading & (found.tag.context == kept.tag.context))",
             ),
         ),
         campaign="hbm2 with ECC",

@@ -92,20 +92,32 @@ PORT_MUTANTS: tuple[Mutant, ...] = (
         edits=(
             Replace(
                 _ATOMIC,
-                "with m.If(~asked.payload.conditional | (word == asked.payload.expected)):",
-                "with m.If(1):",
+                "same.eq(~kept.conditional | (word == kept.expected))",
+                "same.eq(1)",
             ),
         ),
         campaign="hbm2",
     ),
     Mutant(
-        name="refused write accepted twice",
-        defect="a refused conditional write stays at the port and is tried again",
+        name="request between read and write",
+        defect="a request of the atom passes while a conditional write of it is decided",
         edits=(
             Replace(
                 _ATOMIC,
-                "                m.d.comb += asked.ready.eq(1)\n                m.d.sync += tag",
-                "                m.d.sync += tag",
+                "(dependent | (asked.payload.address == kept.address))",
+                "dependent",
+            ),
+        ),
+        campaign="hbm2",
+    ),
+    Mutant(
+        name="second dependent write not kept out",
+        defect="a dependent write is accepted while the one before is decided, and is lost",
+        edits=(
+            Replace(
+                _ATOMIC,
+                "(dependent | (asked.payload.address == kept.address))",
+                "(asked.payload.address == kept.address)",
             ),
         ),
         campaign="hbm2",

@@ -103,7 +103,19 @@ WALKER_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="every tenant first",
         defect="requests of a tenant of many walks have priority too",
-        edits=(Replace("hdl/walker/fair_share.py", "~contested | (mine == 0) | (mine < others)", "1"),),
+        edits=(Replace("hdl/walker/fair_share.py", "~self.contested | (mine == 0) | (mine < others)", "1"),),
         tests=("tests/hdl/walker/test_fair_share.py",),
+    ),
+    Mutant(
+        name="record that arrives under way",
+        defect="a walk whose record has just come has no priority for the next read",
+        edits=(Replace("hdl/walker/fair_share.py", "count - (self.answer & (answered == number))", "count"),),
+        tests=("tests/hdl/walker/test_fair_share.py",),
+    ),
+    Mutant(
+        name="dependent stores of two contexts",
+        defect="a second dependent store stops the memory port while two tenants walk",
+        edits=(Replace("hdl/walker/store_share.py", "(owned | unanswered)", "unanswered"),),
+        tests=("tests/hdl/walker/test_store_share.py",),
     ),
 )

@@ -1,4 +1,4 @@
-"""What the deepest legal walks of one tenant cost the walks of another one: `isolation_p99_ratio`.
+"""What the deepest legal walks of one tenant cost those of another one, and what keeping them apart costs.
 
 A tenant climbs a long chain of nodes at random places, or goes through a long candidate list, in one context.
 The other tenant walks in 1 to 63 others as long as that takes, each at the worst that a program may do:
@@ -7,9 +7,16 @@ The other tenant walks in 1 to 63 others as long as that takes, each at the wors
 * one_bank: dependent reads that all open another row of one bank;
 * stores: the same as reads, with a store to every record;
 * conditional_stores: the same with conditional stores;
+* one_bank_stores: the same as one_bank, with a store to every record;
+* one_atom: conditional stores to one record that all walks share, each with a read of it;
+* store_flood: stores without reads, of each walk to a record of its own;
 * jumps: no access at all, an instruction in every cycle that it gets.
 
-The figure is p99 of the first tenant's loops outside refresh over that of the same walk alone.
+`isolation_p99_ratio` is p99 of the first tenant's loops outside refresh over that of the same walk alone.
+
+`joint_hops_per_ns` is the other side of it: the hops of both tenants together while both climb at random
+places, each in half of the contexts. Beside it stands that of as many contexts of one tenant, which are not
+kept apart.
 """
 
 from __future__ import annotations
@@ -38,6 +45,7 @@ from ...records import CANDIDATE, PARENT, BitField
 from ...transport.inprocess import InProcessTransport
 from ..measures import Measure, Target
 from ..near_loop import refresh_caused
+from .joint import JOINT_CONTEXTS, joint_hops
 from .machine import walker_design
 
 __all__ = ["DEEDS", "OTHERS", "WALKS", "Tenants", "isolation_measures"]
@@ -48,7 +56,22 @@ OTHERS = (1, 3, 7, 15, 31, 63)
 #: What the first tenant does.
 WALKS = ("climb", "select_k")
 #: What the other one does.
-DEEDS = ("reads", "one_bank", "stores", "conditional_stores", "jumps")
+DEEDS = (
+    "reads",
+    "one_bank",
+    "stores",
+    "conditional_stores",
+    "one_bank_stores",
+    "one_atom",
+    "store_flood",
+    "jumps",
+)
+_WRITING = ("stores", "conditional_stores", "one_bank_stores", "one_atom", "store_flood")
+#: Those without an end of their own, which the budget ends.
+_ENDLESS = ("one_atom", "store_flood", "jumps")
+#: Cycles of a step of all walks of the other tenant together, at best.
+_STEP_CYCLES = {"jumps": 1, "store_flood": 8, "conditional_stores": 30, "one_atom": 12}
+_CHAIN_STEP_CYCLES = 4
 _MODES = (RefreshMode.NONE, RefreshMode.ALL_BANK)
 #: Nodes of the first tenant's walk, those of a walk of the other one, and atoms of the window of each tenant.
 _HOPS, _OTHER_HOPS = 2_000, 4_000
@@ -86,6 +109,17 @@ def isolation_measures(
                 for others in OTHERS
             ]
         progress("two tenants", len(runs), len(runs))
+        measures += [
+            Measure(
+                name="joint_hops_per_ns",
+                where={"contexts": contexts, "tenants": count, "refresh": refresh.name.lower()},
+                value=joint_hops(model, contexts, refresh, tenants=count),
+                unit="hops/ns",
+            )
+            for refresh in _MODES
+            for contexts in JOINT_CONTEXTS
+            for count in (1, 2)
+        ]
     return measures
 
 
@@ -96,11 +130,14 @@ def _image() -> Image:
     for name in ("reads", "one_bank"):
         deeds.entry(name)
         deeds.when(field(PARENT) == 0, then=goto("end"), otherwise=load(field(PARENT), name))
-    for name in ("stores", "conditional_stores"):
+    for name in ("stores", "conditional_stores", "one_bank_stores", "one_atom"):
         deeds.entry(name)
-        conditional = name == "conditional_stores"
+        conditional = name in ("conditional_stores", "one_atom")
         deeds.always(r0.add(1), store(field(BitField(7)), r0, conditional=conditional))
         deeds.when(field(PARENT) == 0, then=goto("end"), otherwise=load(field(PARENT), name))
+    deeds.entry("store_flood")
+    deeds.when(r0 == 0, store(field(BitField(7)), r0), then=goto("store_flood"))
+    deeds.always(then=goto("end"))
     deeds.entry("jumps")
     deeds.when(r0 == 0, then=goto("jumps"))
     deeds.label("end")
@@ -140,8 +177,8 @@ class Tenants:
                 context,
                 base=_WINDOW,
                 limit=2 * _WINDOW,
-                writable="stores" in deed,
-                budget=_CYCLES // others if deed == "jumps" else (1 << 24) - 1,
+                writable=deed in _WRITING,
+                budget=_CYCLES // (_STEP_CYCLES[deed] * others) if deed in _ENDLESS else (1 << 24) - 1,
                 tenant=tenant,
             )
             batch.append(
@@ -153,17 +190,23 @@ class Tenants:
         records = accelerator.run_batch(np.concatenate(batch)).records
         accelerator.set_refresh(RefreshMode.ALL_BANK)
         wanted = {0: first.ends} | dict.fromkeys(
-            range(1, others + 1), WalkStatus.BUDGET_SPENT if deed == "jumps" else WalkStatus.DONE
+            range(1, others + 1), WalkStatus.BUDGET_SPENT if deed in _ENDLESS else WalkStatus.DONE
         )
         for record in records[records["kind"] == 0]:
             if record["status"] != wanted[int(record["context"])].value:
                 raise InternalError(
                     f"a walk of two tenants ended with {WalkStatus(int(record['status'])).name}"
                 )
-        hops, bus = model.hops(), model.commands()
+        hops, bus, windows = model.hops(), model.commands(), model.batch_windows()
+        # Before the batch are the last writes of the run before, to rows that were opened before the log.
+        bus = bus[bus["cycle"] >= windows["begin"][0]]
         memory = config.memory
-        windows = [] if refresh is RefreshMode.NONE else model.batch_windows().tolist()
-        broken = check(bus, memory.timing, memory.organisation, refresh_windows=windows)
+        broken = check(
+            bus,
+            memory.timing,
+            memory.organisation,
+            refresh_windows=[] if refresh is RefreshMode.NONE else windows.tolist(),
+        )
         if len(broken):
             raise InternalError(f"two tenants: {len(broken)} broken rules: {broken.by_rule()}")
         verdicts = hops[hops["event"] == HopEvent.VERDICT.value]
@@ -210,14 +253,19 @@ class Tenants:
         """The records of the other tenant, and where each of its walks starts."""
         if deed == "jumps":
             return [_WINDOW + context for context in range(others)]
+        if deed == "one_atom":
+            atoms[_WINDOW, PARENT.word] = _WINDOW
+            return [_WINDOW] * others
         places = _WINDOW + rng.permutation(_WINDOW)
-        if deed == "one_bank":
+        if deed == "store_flood":
+            return places[:others].tolist()
+        if deed.startswith("one_bank"):
             place = self._map.decode(places)
             one = (place.bank == 0) & (place.pseudo_channel == 0)
             # Rows in an order in which no two neighbours are alike.
             places = places[one]
         # So many that they outlast the first tenant: together they do one in so many cycles at best.
-        apart = 30 if deed == "conditional_stores" else 4
+        apart = _STEP_CYCLES.get(deed, _CHAIN_STEP_CYCLES)
         each = min(_OTHER_HOPS, len(places) // max(others, 1), _CYCLES // (apart * max(others, 1)))
         starts = []
         for number in range(others):

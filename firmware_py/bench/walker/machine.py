@@ -54,12 +54,18 @@ class ClimbRun:
 
 
 def climb_chains(
-    model: CompiledModel, chains: Sequence[NDArray[np.int64]], refresh: RefreshMode, *, place: int = 0
+    model: CompiledModel,
+    chains: Sequence[NDArray[np.int64]],
+    refresh: RefreshMode,
+    *,
+    place: int = 0,
+    tenants: int = 1,
 ) -> ClimbRun:
     """The walker in `place` climbs chains of nodes with nothing untried, all at once, one a context.
 
-    An address is in one chain only. Raises InternalError when a walk does not run off the end of its chain,
-    or a rule of the timing table is broken.
+    The contexts belong to so many `tenants` (1 or 2) in turn. An address is in one chain only. Raises
+    InternalError when a walk does not run off the end of its chain, or a rule of the timing table is
+    broken.
     """
     accelerator = Accelerator(InProcessTransport(model))
     program = default_image()
@@ -67,7 +73,13 @@ def climb_chains(
     atoms = np.zeros((1 + max(int(chain.max()) for chain in chains), 8), dtype=np.uint32)
     for context, chain in enumerate(chains):
         atoms[chain[:-1], PARENT.word] = chain[1:]
-        accelerator.configure_context(context, base=1, limit=accelerator.memory_atoms, writable=False)
+        accelerator.configure_context(
+            context,
+            base=1,
+            limit=accelerator.memory_atoms,
+            writable=False,
+            tenant=context % tenants,
+        )
     accelerator.load_image(0, atoms)
     accelerator.set_refresh(refresh)
     model.clear_logs()

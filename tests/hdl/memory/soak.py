@@ -27,7 +27,7 @@ from firmware_py.ledger import access_addresses
 from hdl.config import ControllerConfig, DesignConfig, MemoryConfig
 from hdl.layouts import ATOM_BYTES, MemoryStatus, RefreshMode, RowOp, Source
 from hdl.memory.address import AddressMap, Place
-from hdl.memory.wait_bound import wait_bound
+from hdl.memory.wait_bound import dependent_wait_bound, wait_bound
 from sim.compiled_memory import EXPECT_HELD, NEVER, TAGS, CompiledMemory, Pauses, Run, requests
 from sim.model.command_checker import ROW_BUS, check
 
@@ -72,7 +72,7 @@ class Wait:
 
 
 #: The write requests of a soak that were answered OK.
-_WRITE = np.dtype([("accepted", "<i8"), ("address", "<i8"), ("refresh", "u1")])
+_WRITE = np.dtype([("accepted", "<i8"), ("address", "<i8"), ("refresh", "u1"), ("dependent", "?")])
 
 
 class Traffic:
@@ -199,8 +199,12 @@ class Soak:
         self.reads: Wait | None = None
         """From acceptance to answer: the read that came nearest to what is promised."""
         self.writes: Wait | None = None
-        """The same of writes, from acceptance to the column command."""
+        """The same of writes, from acceptance to the column command; those that depend on what is there are
+        held to their own bound."""
         self._promised = {mode.value: wait_bound(memory.config, mode) for mode in RefreshMode}
+        self._promised_dependent = np.array(
+            [dependent_wait_bound(memory.config, mode) for mode in RefreshMode], dtype=np.int64
+        )
         self._unchecked: list[NDArray[np.void]] = []
         self._accesses: list[NDArray[np.void]] = []
         self._writes: list[NDArray[np.void]] = []
@@ -265,9 +269,18 @@ class Soak:
         writes["accepted"] = run.answers["accepted"][written]
         writes["address"] = run.requests["address"][written]
         writes["refresh"] = run.refresh.value
+        writes["dependent"] = self._depends(run.requests[written])
         self._writes.append(writes)
         rows = run.commands["op"][run.commands["bus"] == ROW_BUS]
         self.row_ops.update({op: int(np.count_nonzero(rows == op.value)) for op in RowOp})
+
+    def _depends(self, writes: NDArray[np.void]) -> NDArray[np.bool_]:
+        """The writes that the memory reads for first."""
+        conditional = writes["conditional"] != 0
+        if not self.memory.config.controller.ecc:
+            return conditional
+        words = np.ascontiguousarray(writes["mask"]).view(np.uint8).reshape(len(writes), -1)
+        return conditional | ((words != 0) & (words != 0xFF)).any(axis=1)
 
     def _longest(
         self, kind: str, waits: NDArray[np.int64], modes: NDArray[np.uint8], before: Wait | None
@@ -318,7 +331,10 @@ class Soak:
         begun = np.searchsorted(begin, cycles[served], side="right")
         smooth = begun == np.searchsorted(end, asked["accepted"], side="right")
         waits = cycles[served] - asked["accepted"]
-        self.writes = self._longest("write", waits[smooth], asked["refresh"][smooth], self.writes)
+        plain = smooth & ~asked["dependent"]
+        self.writes = self._longest("write", waits[plain], asked["refresh"][plain], self.writes)
+        late = smooth & (waits > self._promised_dependent[asked["refresh"]])
+        assert not late.any(), f"a dependent write waited {waits[late].max()} cycles"
 
     def _finish(self) -> None:
         """Drains what is buffered, checks the rest of the log and the storage."""

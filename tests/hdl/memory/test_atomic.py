@@ -186,12 +186,12 @@ def test_a_partial_write_brings_the_rest_of_its_word_along(status: MemoryStatus)
         ctx.set(port.request.payload, fields)
         ctx.set(port.request.valid, 1)
         read = ctx.get(memory.request.payload)
-        assert ctx.get(memory.request.valid) and not ctx.get(port.request.ready)
+        assert ctx.get(memory.request.valid) and ctx.get(port.request.ready)
         assert not read.write and read.address == 6 and read.tag.source == Source.CONTROLLER
         await ctx.tick()
+        ctx.set(port.request.valid, 0)
         for _ in range(5):
-            assert not ctx.get(memory.request.valid) and not ctx.get(port.request.ready)
-            assert not ctx.get(dut.idle)
+            assert not ctx.get(memory.request.valid) and not ctx.get(dut.idle)
             await ctx.tick()
         own = {"source": Source.CONTROLLER, "context": 5}
         ctx.set(memory.response.payload, {"tag": own, "write": 0, "data": old, "status": status})
@@ -199,11 +199,8 @@ def test_a_partial_write_brings_the_rest_of_its_word_along(status: MemoryStatus)
         assert ctx.get(memory.response.ready) and not ctx.get(port.response.valid)
         await ctx.tick()
         ctx.set(memory.response.valid, 0)
-        assert ctx.get(port.request.ready)
         if status == MemoryStatus.POISONED:
             assert not ctx.get(memory.request.valid)
-            await ctx.tick()
-            ctx.set(port.request.valid, 0)
             answer = ctx.get(port.response.payload)
             assert ctx.get(port.response.valid) and answer.write and answer.status == status
             assert answer.data == 0
@@ -214,6 +211,69 @@ def test_a_partial_write_brings_the_rest_of_its_word_along(status: MemoryStatus)
             found = write.data.to_bytes(32, "little")
             expected = [n + (200 if mask >> n & 1 else 100) for n in range(8, 24)]
             assert list(found[8:24]) == expected
+
+    run(dut, bench)
+
+
+def test_others_pass_while_a_dependent_write_is_decided() -> None:
+    """Reads and writes of other atoms do; a request of its atom, and another dependent write, wait."""
+    dut = AtomicUnit()
+    conditional = Request(address=6, tag=tag_of(Source.HOST, 1), write=True, conditional=True, mask=0xF)
+    waits = (
+        Request(address=6, tag=tag_of(Source.HOST, 2)),
+        Request(address=6, tag=tag_of(Source.HOST, 2), write=True, mask=0xFF),
+        Request(address=7, tag=tag_of(Source.HOST, 2), write=True, conditional=True, mask=0xF0),
+    )
+    passes = (
+        Request(address=7, tag=tag_of(Source.HOST, 3)),
+        Request(address=8, tag=tag_of(Source.HOST, 4), write=True, data=5, mask=0xFFFF),
+    )
+
+    async def bench(ctx: Any) -> None:
+        port, memory = dut.port, dut.memory
+        ctx.set(memory.request.ready, 1)
+        ctx.set(port.request.payload, _fields(conditional))
+        ctx.set(port.request.valid, 1)
+        await ctx.tick()
+        for request in waits:
+            ctx.set(port.request.payload, _fields(request))
+            for _ in range(3):
+                assert not ctx.get(port.request.ready) and not ctx.get(memory.request.valid)
+                await ctx.tick()
+            # Another requester's turn: the offers of this one need not stand.
+        for request in passes:
+            ctx.set(port.request.payload, _fields(request))
+            passed = ctx.get(memory.request.payload)
+            assert ctx.get(port.request.ready) and ctx.get(memory.request.valid)
+            assert passed.address == request.address and passed.write == request.write
+            assert passed.tag.context == request.tag >> 3
+            await ctx.tick()
+        # What the memory did not take yet stays on offer when the write is decided.
+        ctx.set(memory.request.ready, 0)
+        ctx.set(port.request.payload, _fields(passes[0]))
+        await ctx.tick()
+        ctx.set(
+            memory.response.payload,
+            {"tag": {"source": Source.CONTROLLER, "context": 1}, "write": 0, "data": 0, "status": 0},
+        )
+        ctx.set(memory.response.valid, 1)
+        await ctx.tick()
+        ctx.set(memory.response.valid, 0)
+        for _ in range(3):
+            assert ctx.get(memory.request.payload).address == passes[0].address
+            assert not ctx.get(port.request.ready)
+            await ctx.tick()
+        ctx.set(memory.request.ready, 1)
+        assert ctx.get(port.request.ready)
+        await ctx.tick()
+        ctx.set(port.request.payload, _fields(waits[0]))
+        written = ctx.get(memory.request.payload)
+        assert ctx.get(memory.request.valid) and written.write and written.address == 6
+        assert written.tag.source == Source.HOST and written.tag.context == 1
+        assert not ctx.get(port.request.ready)
+        await ctx.tick()
+        # Now the next one of the atom goes, behind the write.
+        assert ctx.get(port.request.ready) and ctx.get(dut.idle)
 
     run(dut, bench)
 

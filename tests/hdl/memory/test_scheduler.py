@@ -90,6 +90,70 @@ def test_no_row_hit_of_bulk_passes_a_walk() -> None:
     run(dut, bench)
 
 
+def test_what_is_old_lets_one_read_of_a_walk_pass() -> None:
+    dut = Scheduler(CONFIG)
+
+    async def bench(ctx: Any) -> None:
+        _ask(ctx, dut, ["old"], ["priority", "hit"])
+        for _ in range(2):
+            assert _decided(ctx, dut) == (RowOp.NOP, ColumnOp.READ, 0b10)
+            await ctx.tick()
+            assert _decided(ctx, dut) == (RowOp.PRECHARGE, ColumnOp.NOP, 0b01)
+            # Now the old one finds its row open.
+            ctx.set(dut.state.hit[0], 1 << BANK)
+            assert _decided(ctx, dut) == (RowOp.NOP, ColumnOp.READ, 0b01)
+            await ctx.tick()
+            ctx.set(dut.state.hit[0], 0)
+
+    run(dut, bench)
+
+
+@pytest.mark.parametrize(
+    ("flags", "drain", "slot"),
+    [
+        (["priority"], 0, 0b10),
+        ([], 0, 0b01),
+        (["priority"], 1, 0b01),
+        (["priority", "ordered"], 0, 0b01),
+    ],
+)
+def test_a_walks_read_keeps_its_bank_from_a_turn_of_writes(flags: list[str], drain: int, slot: int) -> None:
+    """But for a drain, and for a read that waits for a write of its atom."""
+    dut = Scheduler(CONFIG)
+
+    async def bench(ctx: Any) -> None:
+        _ask(ctx, dut, ["write"], flags)
+        ctx.set(dut.press, 1)
+        ctx.set(dut.drain, drain)
+        await ctx.tick().repeat(CONFIG.controller.drain_burst + 2)
+        assert _decided(ctx, dut) == (RowOp.PRECHARGE, ColumnOp.NOP, slot)
+
+    run(dut, bench)
+
+
+@pytest.mark.parametrize("reason", ["seen", "press", None])
+def test_a_write_takes_its_turn_when_it_has_waited_or_somebody_waits_for_room(reason: str | None) -> None:
+    dut = Scheduler(CONFIG)
+
+    async def bench(ctx: Any) -> None:
+        # A bank that reads for ever, and one with a write.
+        for vector in (dut.read, dut.write, dut.state.open, dut.state.valid[0], dut.state.hit[0]):
+            ctx.set(vector, 1 << 3 | 1 << 4)
+        ctx.set(dut.state.write[0], 1 << 4)
+        ctx.set(dut.read_room, 1)
+        if reason == "seen":
+            ctx.set(dut.state.seen[0], 1 << 4)
+        elif reason == "press":
+            ctx.set(dut.press, 1)
+        turned = False
+        for _ in range(CONFIG.controller.drain_burst + turn_tail(CONFIG.memory) + 4):
+            turned |= _turned(ctx, dut)
+            await ctx.tick()
+        assert turned == (reason is not None)
+
+    run(dut, bench)
+
+
 @pytest.mark.parametrize(
     ("policy", "requests", "close", "closes"),
     [

@@ -23,10 +23,11 @@ class Model:
         self.under_way: list[int] = []
         self.contested = False
 
-    def priority(self, context: int) -> bool:
-        """Whether requests of `context` go first."""
-        mine = [each for each in self.under_way if self.tenant[each] == self.tenant[context]]
-        return not self.contested or not mine or 2 * len(mine) < len(self.under_way)
+    def priority(self, context: int, answered: int | None) -> bool:
+        """Whether requests of `context` go first when the record of `answered` arrives."""
+        under_way = [each for each in self.under_way if each != answered]
+        mine = [each for each in under_way if self.tenant[each] == self.tenant[context]]
+        return not self.contested or not mine or 2 * len(mine) < len(under_way)
 
     def holds(self, context: int) -> bool:
         """Whether a read of `context` has to wait."""
@@ -82,12 +83,14 @@ def test_priority_and_limit(seed: int) -> None:
                 ctx.set(dut.issue, issues)
                 ctx.set(dut.answer_context, answered)
                 ctx.set(dut.answer, answers_now)
-                assert ctx.get(dut.priority) == model.priority(context)
+                priority = model.priority(context, answered if answers_now else None)
+                assert ctx.get(dut.priority) == priority
                 assert ctx.get(dut.holds) == model.holds(context)
                 held = ctx.get(dut.held)
                 assert [held >> n & 1 for n in range(CONTEXTS)] == [model.holds(n) for n in range(CONTEXTS)]
                 assert ctx.get(dut.second) == sum(t << n for n, t in enumerate(model.tenant))
-                seen.add(("priority", model.priority(context)))
+                assert ctx.get(dut.contested) == model.contested
+                seen.add(("priority", priority))
                 seen.add(("holds", model.holds(context)))
                 await ctx.tick()
                 model.step(context if issues else None, answered if answers_now else None)

@@ -48,7 +48,9 @@ def test_no_walk_takes_longer(stages: int) -> None:
     verdicts = harness.run()
     walker = WalkerConfig(contexts=contexts, execute_stages=stages)
     # A coin decides whether a neighbour takes something: 30 times the same side never comes.
-    bound = walk_bound(walker, steps=budget, wait=latency, port=30 * contexts, verdict=30)
+    bound = walk_bound(
+        walker, steps=budget, wait=latency, dependent_wait=latency, port=30 * contexts, verdict=30
+    )
     assert {verdict.status for verdict in verdicts} == {WalkStatus.BUDGET_SPENT}
     longest = max(verdict.cycles for verdict in verdicts)
     assert budget < longest <= bound
@@ -56,11 +58,12 @@ def test_no_walk_takes_longer(stages: int) -> None:
 
 def test_a_step_more_is_a_step_more() -> None:
     walker = WalkerConfig(contexts=4)
-    bounds = [walk_bound(walker, steps=steps, wait=40, port=50, verdict=8) for steps in range(4)]
+    usual = {"wait": 40, "dependent_wait": 90, "port": 50, "verdict": 8}
+    bounds = [walk_bound(walker, steps=steps, **usual) for steps in range(4)]
     assert len({after - before for before, after in pairwise(bounds)}) == 1
     assert bounds[1] - bounds[0] > 40 + 50
-    for longer in ({"wait": 41}, {"port": 51}, {"verdict": 100}):
-        assert walk_bound(walker, steps=3, **({"wait": 40, "port": 50, "verdict": 8} | longer)) > bounds[3]
+    for name, longer in (("wait", 41), ("dependent_wait", 91), ("port", 51), ("verdict", 10_000)):
+        assert walk_bound(walker, steps=3, **(usual | {name: longer})) > bounds[3]
 
 
 @pytest.mark.parametrize("mode", list(RefreshMode))
