@@ -182,6 +182,7 @@ class BankQueues(wiring.Component):
         activated = self.activated
         m.d.comb += activated.eq(one(self.row_op == RowOp.ACTIVATE, self.row_unit, "activated_unit"))
         precharged = one(self.row_op == RowOp.PRECHARGE, self.row_unit, "precharged")
+        refreshed = one(self.row_op == RowOp.REFRESH_BANK, self.row_unit, "refreshed")
         all_closed = Signal(units)
         banks = units // self._pseudo_channels
         channel = self.row_unit[banks.bit_length() - 1 :]
@@ -337,7 +338,7 @@ class BankQueues(wiring.Component):
         served = one(self.column_issue, self.column_unit, "served")
         m.d.sync += [
             fresh.eq((fresh & ~served) | activated),
-            conflicting.eq((conflicting & ~served & ~all_closed) | precharged),
+            conflicting.eq((conflicting & ~served & ~all_closed & ~refreshed) | precharged),
         ]
         m.d.comb += self.column_class.eq(
             Mux(

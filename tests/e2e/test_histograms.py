@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from firmware_py.placement import FewestSearches
 from firmware_py.programs import default_image
 from firmware_py.replay import Plan, make_plan, run_plan
 from firmware_py.transport.inprocess import InProcessTransport
-from hdl.config import DesignConfig
+from hdl.config import DesignConfig, named_config
 from sim.compiled import CompiledModel
 from sim.trace.importers import import_file
 from sim.trace.searches.demonstration import demonstration_traces
@@ -26,7 +27,9 @@ from sim.trace.searches.demonstration import demonstration_traces
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["one channel", "two channels"])
 def model(request: pytest.FixtureRequest) -> Iterator[CompiledModel]:
-    with CompiledModel(design_for("hbm2_2000", channels=request.param)) as running:
+    config = design_for("hbm2_2000", channels=request.param)
+    config = dataclasses.replace(config, histogram=named_config("default").histogram)
+    with CompiledModel(config) as running:
         yield running
 
 
