@@ -76,6 +76,24 @@ def test_a_damaged_gzip_file_is_named(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_that_is_cut_anywhere_is_refused_or_shorter(kind: str, tmp_path: Path) -> None:
+    whole = KINDS[kind](2).encode()
+    path = tmp_path / "cut"
+    faults = 0
+    for length in range(1, len(whole) - 2, max(len(whole) // 50, 1)):
+        path.write_bytes(whole[:length])
+        try:
+            traces = _events(path)
+        except TraceError as error:
+            faults += 1
+            text = str(error)
+            assert text.startswith(f"{path}: ") and "\n" not in text and len(text) < len(str(path)) + 300
+        else:
+            assert len(traces) < 2 or kind == "edge_list"
+    assert faults > 10
+
+
 @pytest.mark.parametrize("kind", WITH_TEXT)
 def test_a_byte_that_is_no_utf_8_is_located(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "bytes"
