@@ -202,8 +202,8 @@ def _check_prm800k(trace: Trace, record: Any) -> None:
         select = selects.pop(tuple(ids), None)
         assert (None if select is None else ids.index(select.chosen[0])) == chosen
         left = [] if chosen is None and human is None else ids
-        given_up_here = [node for node in left if human is not None or node != ids[chosen]]
-        assert sorted(given_up & set(ids)) == given_up_here
+        kept = None if chosen is None or human is not None else ids[chosen]
+        assert sorted(given_up & set(ids)) == [node for node in left if node != kept]
         if chosen is not None:
             standing = ids[chosen]
         if human is not None:
