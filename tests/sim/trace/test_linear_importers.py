@@ -201,7 +201,9 @@ def _check_prm800k(trace: Trace, record: Any) -> None:
         chosen, human = step["chosen_completion"], step["human_completion"]
         select = selects.pop(tuple(ids), None)
         assert (None if select is None else ids.index(select.chosen[0])) == chosen
-        assert given_up.issuperset(ids) or ids == [] or human is None
+        left = [] if chosen is None and human is None else ids
+        kept = None if chosen is None or human is not None else ids[chosen]
+        assert sorted(given_up & set(ids)) == [node for node in left if node != kept]
         if chosen is not None:
             standing = ids[chosen]
         if human is not None:
