@@ -109,7 +109,7 @@ def service(
         if not here.any():
             continue
         columns, activates = access_commands(reads[here], log)
-        first[here] = _first_commands(reads[here], columns, activates, log)
+        first[here] = _first_commands(reads[here], accepted[here], columns, activates, log)
         held_from[here], held[here] = _held(accepted[here], first[here], bank_number(columns), log, timing)
         since = column[here] - activates["cycle"].astype(np.int64)
         reopened[here] = np.where(opened[here], since, 0)
@@ -125,10 +125,11 @@ def service(
     )
 
 
-def _first_commands(reads: Log, columns: Log, activates: Log, commands: Log) -> Cycles:
-    """The cycle of the first command of each read.
+def _first_commands(reads: Log, accepted: Cycles, columns: Log, activates: Log, commands: Log) -> Cycles:
+    """The cycle of the first command of each read: of those that it needed, the first since its acceptance.
 
-    A PRE before a refresh of the bank is none of the read's: it was the refresh that needed it.
+    What came before was for another request, which the read then passed. A PRE before a refresh of the bank is
+    none of the read's either: it was the refresh that needed it.
     """
     row_class = reads["row_class"]
     opened = activates["cycle"].astype(np.int64)
@@ -145,7 +146,8 @@ def _first_commands(reads: Log, columns: Log, activates: Log, commands: Log) -> 
     place = bank_place(columns[conflict])
     since = refreshes_before(place, opened[conflict], commands) > refreshes_before(place, before, commands)
     first[conflict] = np.where(since, opened[conflict], before)
-    return first
+    first = np.where(first < accepted, opened, first)
+    return np.where(first < accepted, reads["cycle"].astype(np.int64), first)
 
 
 def _held(

@@ -142,11 +142,14 @@ class AxiLiteSubordinate(wiring.Component):
             axi.rdata.eq(read_data),
         ]
 
+        def next_access() -> None:
+            with m.If(write_waits | read_address_full):
+                m.d.sync += write.eq(write_waits & ~(read_address_full & write))
+                m.next = "REQUEST"
+
         with m.FSM():
             with m.State("IDLE"):
-                with m.If(write_waits | read_address_full):
-                    m.d.sync += write.eq(write_waits & ~(read_address_full & write))
-                    m.next = "REQUEST"
+                next_access()
 
             with m.State("REQUEST"):
                 m.d.comb += self.request.valid.eq(1)
@@ -171,5 +174,6 @@ class AxiLiteSubordinate(wiring.Component):
                 m.d.comb += [axi.bvalid.eq(write), axi.rvalid.eq(~write)]
                 with m.If(Mux(write, axi.bready, axi.rready)):
                     m.next = "IDLE"
+                    next_access()
 
         return m

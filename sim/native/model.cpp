@@ -139,49 +139,66 @@ struct Model {
         edge();
     }
 
-    int32_t write(uint32_t address, uint32_t data) {
-        top->PORT(s_axil, awaddr) = address & ADDRESS_MASK;
+    // Consecutive words, each offered as soon as the one before is taken; the answers come in order. After an
+    // answer that is an error no further word is offered; it is returned when the words under way are answered.
+    int32_t write(uint32_t address, const uint32_t *data, uint32_t count) {
         top->PORT(s_axil, awprot) = 0;
-        top->PORT(s_axil, wdata) = data;
         top->PORT(s_axil, wstrb) = 15;
-        top->PORT(s_axil, awvalid) = 1;
-        top->PORT(s_axil, wvalid) = 1;
         top->PORT(s_axil, bready) = 1;
-        int32_t status = TIMEOUT;
-        for (const uint64_t limit = cycle + BUS_TIMEOUT; cycle < limit && status == TIMEOUT;) {
+        int32_t status = OK;
+        uint32_t addresses = 0, words = 0, answers = 0;
+        for (uint64_t limit = cycle + BUS_TIMEOUT; answers < count && cycle < limit;) {
+            top->PORT(s_axil, awvalid) = addresses < count;
+            top->PORT(s_axil, wvalid) = words < count;
+            if (addresses < count) top->PORT(s_axil, awaddr) = (address + 4 * addresses) & ADDRESS_MASK;
+            if (words < count) top->PORT(s_axil, wdata) = data[words];
             settle();
-            const bool address_taken = top->PORT(s_axil, awready);
-            const bool data_taken = top->PORT(s_axil, wready);
-            if (top->PORT(s_axil, bvalid)) status = top->PORT(s_axil, bresp);
+            const bool address_taken = addresses < count && top->PORT(s_axil, awready);
+            const bool word_taken = words < count && top->PORT(s_axil, wready);
+            const bool answered = top->PORT(s_axil, bvalid);
+            if (answered && status == OK) status = top->PORT(s_axil, bresp);
             edge();
-            if (address_taken) top->PORT(s_axil, awvalid) = 0;
-            if (data_taken) top->PORT(s_axil, wvalid) = 0;
+            addresses += address_taken;
+            words += word_taken;
+            if (answered) {
+                ++answers;
+                limit = cycle + BUS_TIMEOUT;
+            }
+            if (status != OK) count = addresses > words ? addresses : words;
         }
         top->PORT(s_axil, awvalid) = 0;
         top->PORT(s_axil, wvalid) = 0;
         top->PORT(s_axil, bready) = 0;
-        return status;
+        return answers < count ? TIMEOUT : status;
     }
 
-    int32_t read(uint32_t address, uint32_t *data) {
-        top->PORT(s_axil, araddr) = address & ADDRESS_MASK;
+    // The same for reads.
+    int32_t read(uint32_t address, uint32_t *data, uint32_t count) {
         top->PORT(s_axil, arprot) = 0;
-        top->PORT(s_axil, arvalid) = 1;
         top->PORT(s_axil, rready) = 1;
-        int32_t status = TIMEOUT;
-        for (const uint64_t limit = cycle + BUS_TIMEOUT; cycle < limit && status == TIMEOUT;) {
+        int32_t status = OK;
+        uint32_t addresses = 0, answers = 0;
+        for (uint64_t limit = cycle + BUS_TIMEOUT; answers < count && cycle < limit;) {
+            top->PORT(s_axil, arvalid) = addresses < count;
+            if (addresses < count) top->PORT(s_axil, araddr) = (address + 4 * addresses) & ADDRESS_MASK;
             settle();
-            const bool address_taken = top->PORT(s_axil, arready);
-            if (top->PORT(s_axil, rvalid)) {
-                status = top->PORT(s_axil, rresp);
-                *data = top->PORT(s_axil, rdata);
+            const bool address_taken = addresses < count && top->PORT(s_axil, arready);
+            const bool answered = top->PORT(s_axil, rvalid);
+            if (answered) {
+                if (status == OK) status = top->PORT(s_axil, rresp);
+                data[answers] = top->PORT(s_axil, rdata);
             }
             edge();
-            if (address_taken) top->PORT(s_axil, arvalid) = 0;
+            addresses += address_taken;
+            if (answered) {
+                ++answers;
+                limit = cycle + BUS_TIMEOUT;
+            }
+            if (status != OK) count = addresses;
         }
         top->PORT(s_axil, arvalid) = 0;
         top->PORT(s_axil, rready) = 0;
-        return status;
+        return answers < count ? TIMEOUT : status;
     }
 };
 
@@ -218,17 +235,11 @@ EXPORT void clew_model_set_logging(void *handle, int32_t enable) {
 }
 
 EXPORT int32_t clew_model_write(void *handle, uint32_t address, const uint32_t *data, uint32_t count) {
-    Model &model = entered(handle);
-    int32_t status = OK;
-    for (uint32_t i = 0; i < count && status == OK; ++i) status = model.write(address + 4 * i, data[i]);
-    return status;
+    return entered(handle).write(address, data, count);
 }
 
 EXPORT int32_t clew_model_read(void *handle, uint32_t address, uint32_t *data, uint32_t count) {
-    Model &model = entered(handle);
-    int32_t status = OK;
-    for (uint32_t i = 0; i < count && status == OK; ++i) status = model.read(address + 4 * i, data + i);
-    return status;
+    return entered(handle).read(address, data, count);
 }
 
 // Runs until the interrupt pin is high: 1, or for `cycles`: 0, or until the design stops: STOPPED.

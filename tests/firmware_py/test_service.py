@@ -112,6 +112,18 @@ def test_a_read_is_served_from_its_acceptance_to_its_response():
     assert served.refresh.tolist() == [0, 0, 0]
 
 
+@pytest.mark.parametrize(("accepted", "first"), [(70, 82), (90, 97)])
+def test_a_row_command_before_the_acceptance_of_a_read_was_for_another_request(accepted, first):
+    run = Run()
+    run.row(68, RowOp.PRECHARGE)
+    run.row(82, RowOp.ACTIVATE, row=4)
+    run.read(asked=66, accepted=accepted, column=97, row=4, row_class=CONFLICT, answered=118)
+    run.end(120)
+    _, served = run.served()
+    assert served.first_command.tolist() == [first]
+    assert (served.device <= served.port).all()
+
+
 def test_the_parts_of_loops_and_walks_add_up():
     ledger, served = three_reads().served()
     time = loop_time(ledger, served, BESIDE)
