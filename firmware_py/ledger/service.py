@@ -128,8 +128,8 @@ def service(
 def _first_commands(reads: Log, accepted: Cycles, columns: Log, activates: Log, commands: Log) -> Cycles:
     """The cycle of the first command of each read: of those that it needed, the first since its acceptance.
 
-    What came before was for another request, which the read then passed. A PRE before a refresh of the bank is
-    none of the read's either: it was the refresh that needed it.
+    What came before was for another request, which the read then passed. A PRE before a refresh of the bank
+    is none of the read's either: it was the refresh that needed it.
     """
     row_class = reads["row_class"]
     opened = activates["cycle"].astype(np.int64)
