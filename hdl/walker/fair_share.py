@@ -21,8 +21,9 @@ class FairShare(wiring.Component):
     A tenant with a read under way, and no fewer of them than the other tenant, puts out reads without
     priority: in the memory those of the other one pass them. The record that arrives in this cycle is no
     longer under way. So the requests of a tenant of one walk always have priority, and those of a tenant
-    of many walks next to none beside it. A tenant that has READS_LIMIT reads under way waits with further
-    ones.
+    of many walks next to none beside it. A tenant with stores under way has no priority beside one that has
+    none: its writes and reads of one bank, taken together, would else fill that bank's queue. A tenant that
+    has READS_LIMIT reads under way waits with further ones.
 
     Members
     -------
@@ -36,6 +37,8 @@ class FairShare(wiring.Component):
         A read of `context` is put out.
     answer_context : In, answer : In(1)
         A record arrives.
+    stores : In(contexts)
+        Contexts with unanswered stores.
     priority : Out(1)
         Reads of `context` go first in the memory.
     holds : Out(1)
@@ -59,6 +62,7 @@ class FairShare(wiring.Component):
                 "issue": In(1),
                 "answer_context": In(bits),
                 "answer": In(1),
+                "stores": In(contexts),
                 "priority": Out(1),
                 "holds": Out(1),
                 "second": Out(contexts),
@@ -90,8 +94,11 @@ class FairShare(wiring.Component):
             m.d.sync += count.eq(remains + (self.issue & (tenant == number)))
         full = [self.contested & (count >= READS_LIMIT) for count in under_way]
         mine, others = (Mux(tenant, remaining[1 - n], remaining[n]) for n in range(2))
+        stores = [Signal(name=f"stores_{number}") for number in range(2)]
+        m.d.comb += [stores[0].eq((self.stores & ~second).any()), stores[1].eq((self.stores & second).any())]
+        stores_alone = Mux(tenant, stores[1] & ~stores[0], stores[0] & ~stores[1])
         m.d.comb += [
-            self.priority.eq(~self.contested | (mine == 0) | (mine < others)),
+            self.priority.eq(~self.contested | (~stores_alone & ((mine == 0) | (mine < others)))),
             self.holds.eq(Mux(tenant, full[1], full[0])),
             self.held.eq(
                 (second & full[1].replicate(self._contexts)) | (~second & full[0].replicate(self._contexts))

@@ -257,6 +257,7 @@ class Walker(wiring.Component):
             fair_share.issue.eq(send_load),
             fair_share.answer_context.eq(selection.record_context),
             fair_share.answer.eq(selection.taken),
+            fair_share.stores.eq(stores.outstanding),
             resumes.eq(unblocked & (work.after == ExitKind.GOTO)),
             verdicts.context.eq(here),
             verdicts.yields.eq(unblocked & (work.after == ExitKind.YIELD)),

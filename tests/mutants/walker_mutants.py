@@ -103,7 +103,13 @@ WALKER_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="every tenant first",
         defect="requests of a tenant of many walks have priority too",
-        edits=(Replace("hdl/walker/fair_share.py", "~self.contested | (mine == 0) | (mine < others)", "1"),),
+        edits=(Replace("hdl/walker/fair_share.py", "((mine == 0) | (mine < others))", "1"),),
+        tests=("tests/hdl/walker/test_fair_share.py",),
+    ),
+    Mutant(
+        name="stores with priority",
+        defect="a tenant with stores under way goes first beside one that has none",
+        edits=(Replace("hdl/walker/fair_share.py", "(~stores_alone & (", "(("),),
         tests=("tests/hdl/walker/test_fair_share.py",),
     ),
     Mutant(

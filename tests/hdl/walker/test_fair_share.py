@@ -21,13 +21,24 @@ class Model:
         self.tenant = [0] * CONTEXTS
         self.busy: set[int] = set()
         self.under_way: list[int] = []
+        self.stores: set[int] = set()
         self.contested = False
 
     def priority(self, context: int, answered: int | None) -> bool:
         """Whether requests of `context` go first when the record of `answered` arrives."""
         under_way = [each for each in self.under_way if each != answered]
         mine = [each for each in under_way if self.tenant[each] == self.tenant[context]]
-        return not self.contested or not mine or 2 * len(mine) < len(under_way)
+        stores_alone = {self.tenant[each] for each in self.stores} == {self.tenant[context]}
+        first = not stores_alone and (not mine or 2 * len(mine) < len(under_way))
+        return not self.contested or first
+
+    def priority_without_stores(self, context: int, answered: int | None) -> bool:
+        """The same if nobody had stores under way."""
+        kept, self.stores = self.stores, set()
+        try:
+            return self.priority(context, answered)
+        finally:
+            self.stores = kept
 
     def holds(self, context: int) -> bool:
         """Whether a read of `context` has to wait."""
@@ -78,6 +89,9 @@ def test_priority_and_limit(seed: int) -> None:
                 issues = bool(free) and walking > 0 and not model.holds(context) and rng.random() < 0.8
                 answered = rng.choice(model.under_way) if model.under_way else 0
                 answers_now = bool(model.under_way) and rng.random() < (answers if walking else 1)
+                storing = rng.choice((0, 0, 0.02, 0.3))
+                model.stores = {n for n in model.busy if rng.random() < storing}
+                ctx.set(dut.stores, sum(1 << n for n in model.stores))
                 ctx.set(dut.busy, sum(1 << n for n in model.busy))
                 ctx.set(dut.context, context)
                 ctx.set(dut.issue, issues)
@@ -91,14 +105,17 @@ def test_priority_and_limit(seed: int) -> None:
                 assert ctx.get(dut.second) == sum(t << n for n, t in enumerate(model.tenant))
                 assert ctx.get(dut.contested) == model.contested
                 seen.add(("priority", priority))
+                if priority != model.priority_without_stores(context, answered if answers_now else None):
+                    seen.add(("stores decide", True))
                 seen.add(("holds", model.holds(context)))
                 await ctx.tick()
                 model.step(context if issues else None, answered if answers_now else None)
             model.busy.clear()
+            model.stores.clear()
             ctx.set(dut.busy, 0)
 
     simulator = Simulator(dut)
     simulator.add_clock(1e-9)
     simulator.add_testbench(drive)
     simulator.run()
-    assert len(seen) == 4, seen
+    assert len(seen) == 5, seen
