@@ -19,6 +19,7 @@ from .worth_cli import worth
 
 if TYPE_CHECKING:
     from .report.outputs import Outputs
+    from .settings import DesignSettings, ReplaySettings
 
 __all__ = ["app"]
 
@@ -120,6 +121,7 @@ def compare(
 ) -> None:
     """Replay traces near and far and compare. Exit status 1: a verdict was wrong or a rule broken."""
     from .report.outputs import Outputs
+    from .settings import DesignSettings, ReplaySettings
 
     outputs = Outputs(
         json=json,
@@ -133,20 +135,24 @@ def compare(
     outputs.require(inputs=files)
     _compare(
         lambda: files,
-        memory=memory,
-        far=far,
-        near=near,
-        far_help=far_help,
-        concurrent=concurrent,
-        layout=layout,
-        program=program,
-        channels=channels,
-        placement=placement,
-        ecc=ecc,
-        refresh=refresh,
-        address_map=address_map,
-        stages=stages,
-        clock_ratio=clock_ratio,
+        design=DesignSettings(
+            memory=memory,
+            channels=channels,
+            ecc=ecc,
+            address_map=address_map,
+            stages=stages,
+            clock_ratio=clock_ratio,
+        ),
+        replay=ReplaySettings(
+            far=far,
+            near=near,
+            far_help=far_help,
+            concurrent=concurrent,
+            layout=layout,
+            program=program,
+            placement=placement,
+            refresh=refresh,
+        ),
         outputs=outputs,
     )
 
@@ -247,6 +253,7 @@ def demo(
     from sim.verilator import cache_folder
 
     from .report.outputs import Outputs
+    from .settings import DesignSettings, ReplaySettings
 
     outputs = Outputs(
         json=json,
@@ -260,20 +267,23 @@ def demo(
     outputs.require()
     _compare(
         lambda: demonstration_traces(out or cache_folder() / "demo"),
-        memory=memory,
-        far=far,
-        near=near,
-        far_help=far_help,
-        concurrent=concurrent,
-        layout=layout,
-        program="climb",
-        channels=channels,
-        placement=placement,
-        ecc=ecc,
-        refresh=refresh,
-        address_map=address_map,
-        stages=stages,
-        clock_ratio=clock_ratio,
+        design=DesignSettings(
+            memory=memory,
+            channels=channels,
+            ecc=ecc,
+            address_map=address_map,
+            stages=stages,
+            clock_ratio=clock_ratio,
+        ),
+        replay=ReplaySettings(
+            far=far,
+            near=near,
+            far_help=far_help,
+            concurrent=concurrent,
+            layout=layout,
+            placement=placement,
+            refresh=refresh,
+        ),
         outputs=outputs,
     )
 
@@ -325,69 +335,24 @@ def timing(
 def _compare(
     make_files: Callable[[], Sequence[Path]],
     *,
-    memory: str,
-    far: str,
-    near: str,
-    far_help: str,
-    concurrent: int,
-    layout: str,
-    program: str,
-    channels: int,
-    placement: str,
-    ecc: bool,
-    refresh: str,
-    address_map: str | None,
-    stages: int,
-    clock_ratio: int,
+    design: DesignSettings,
+    replay: ReplaySettings,
     outputs: Outputs,
 ) -> None:
     """`make_files` gives the trace files; it is called when every option is known to be good."""
-    from .compare import compare as run_comparison
-    from .compare import read_files, require_help
-    from .design import design_for, refresh_named
-    from .far_help import parse_help
-    from .image import layout_named
-    from .place import Place
-    from .placement import placement_named
-    from .plan import require_concurrent
-    from .programs import replay_image
+    from .compare import read_files
     from .progress import Reporter
     from .questions import require_questions
     from .report.table import console, print_comparison
 
-    require_concurrent(concurrent)
-    config = design_for(
-        memory,
-        channels=channels,
-        ecc=ecc,
-        address_map=address_map,
-        concurrent=concurrent,
-        stages=stages,
-        clock_ratio=clock_ratio,
-    )
-    help_ = parse_help(far_help)
-    require_help(help_, climbing=program)
-    Place.far(far, help_.built_into(config), far_help=help_)
-    Place.near(near, far, config)
-    policy = layout_named(layout, config.memory)
-    image = replay_image(program)
-    placed = placement_named(placement)
-    mode = refresh_named(refresh)
+    config = design.config(concurrent=replay.concurrent)
+    replay.require_usable(config)
     traces = read_files(make_files())
     require_questions(traces)
     with Reporter() as reporter:
-        comparison = run_comparison(
+        comparison = replay.compare(
             traces,
             config=config,
-            far=far,
-            near=near,
-            far_help=help_,
-            concurrent=concurrent,
-            program=image,
-            climbing=program,
-            layout=policy,
-            placement=placed,
-            refresh=mode,
             bare_far=outputs.html is not None or outputs.plot is not None,
             open_machine=outputs.open_machine,
             announce=reporter.announce,
