@@ -138,11 +138,16 @@ class WalkProperty(Property):
         places = Cat(free, runnable, pending, reading, ending, yielding, offered)
         m.d.comb += Assert((places != 0) & ((places & (places - 1)) == 0))
         tracker = inner.inside("stores")
+        share, fair = inner.inside("store_share"), inner.inside("fair_share")
         issued, answered = (
             tracker.word(m, name, context, f"stores_{name}") for name in ("issued", "answered")
         )
         m.d.comb += [
             Assert(tracker["outstanding"] == (unanswered != 0)),
+            # One context is of one tenant: it has no other's stores to wait for, but its own.
+            Assert(~fair["contested"]),
+            Assert((share["owner"] & ~tracker["outstanding"]) == 0),
+            Assert((share["followers"] == 0) | (share["owner"] != 0)),
             Assert(tracker["full"] == (unanswered == STORES_LIMIT)),
             Assert((issued - answered)[:4] == unanswered),
             Assert(~(request.valid & ~request.payload.write) | reading),
