@@ -32,10 +32,11 @@ def sweep(
     from .errors import InputError
     from .progress import Reporter
     from .report.document import require_output, write_document
+    from .report.figures.picture import require_plot
     from .report.table import console
     from .sweep.cluster import local_cluster, remote_cluster
     from .sweep.definition import read_definition
-    from .sweep.plot import require_plot, write_plot
+    from .sweep.plot import write_plot
     from .sweep.report import print_sweep, sweep_document, write_parquet
     from .sweep.run import prepare, run_sweep
     from .sweep.store import Store

@@ -10,27 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError
-from ..report.whole_file import write_bytes
+from sim.trace.output import whole_file
+
 from .definition import Value
 from .run import Sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["require_plot", "write_plot"]
+__all__ = ["write_plot"]
 
-_SUFFIXES = (".png", ".svg", ".pdf")
 #: Longest value that is written below an axis or in the legend.
 _SHOWN_CHARACTERS = 22
 #: Values of the first varying axis that get a colour of their own.
 _COLOURS = 10
-
-
-def require_plot(path: Path) -> None:
-    """Check, before anything takes long, that a picture can be drawn into `path`. Raises InputError."""
-    if path.suffix not in _SUFFIXES:
-        raise InputError(f"{path}: expected a name that ends in one of {', '.join(_SUFFIXES)}")
 
 
 def write_plot(path: Path, sweep: Sweep) -> None:
@@ -66,7 +59,8 @@ def write_plot(path: Path, sweep: Sweep) -> None:
     figure.suptitle(f"{len(dots)} points{missing}; far latencies are published inputs, the rest is measured")
     content = io.BytesIO()
     figure.savefig(content, format=path.suffix.removeprefix("."), dpi=150)
-    write_bytes(path, content.getvalue())
+    with whole_file(path) as temporary:
+        temporary.write_bytes(content.getvalue())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from sim.trace.errors import printable
+from sim.trace.output import whole_file
 
 from ..report.columns import arrow_table, flattened
-from ..report.whole_file import write_bytes
 from .definition import AXES
 from .run import Measured, Sweep
 
@@ -70,7 +70,8 @@ def write_parquet(path: Path, sweep: Sweep) -> None:
     metadata = {"schema": SCHEMA, "code": sweep.code, "definition": sweep.definition.text}
     content = io.BytesIO()
     pyarrow.parquet.write_table(arrow_table(sweep_rows(sweep), kinds=_KINDS, metadata=metadata), content)
-    write_bytes(path, content.getvalue())
+    with whole_file(path) as temporary:
+        temporary.write_bytes(content.getvalue())
 
 
 def print_sweep(sweep: Sweep, target: Console) -> None:

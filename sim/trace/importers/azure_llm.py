@@ -19,7 +19,7 @@ from ..limits import bounded_lines
 from ..text_file import check_encoding, open_text
 from .registry import Importer
 from .serving import request
-from .source import located
+from .source import located, one_each
 
 __all__ = ["IMPORTER", "nanoseconds"]
 
@@ -83,10 +83,9 @@ def read(path: Path) -> Iterator[tuple[int | str, list[Event]]]:
     with located(path, number):
         if tuple(heading) != HEADING:
             raise FieldError("heading", ",".join(HEADING), shorten(",".join(heading)))
-    for index, (number, row) in enumerate(rows):
-        with located(path, number):
-            event = _event(row)
-        yield number, request(f"azure_llm/{index}", source="azure_llm", event=event)
+    yield from one_each(
+        path, rows, lambda row, index: request(f"azure_llm/{index}", source="azure_llm", event=_event(row))
+    )
 
 
 IMPORTER = Importer(

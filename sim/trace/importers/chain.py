@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from ..events import SCHEMA_VERSION, Append, Begin, End, Eval, Event, Node, Status
+from .source import text_bytes
 
-__all__ = ["Chain", "size"]
-
-
-def size(text: str) -> int:
-    """Bytes of a text in UTF-8; a lone surrogate, which JSON can say, counts three."""
-    return len(text.encode("utf-8", "surrogatepass"))
+__all__ = ["Chain"]
 
 
 class Chain:
@@ -29,7 +25,14 @@ class Chain:
         parents = () if self.last < 0 else (self.last,)
         depth = self._depths[self.last] + 1 if parents else 0
         self.events.append(
-            Node(id=identifier, parents=parents, depth=depth, kind=kind, state_bytes=size(text), text=text)
+            Node(
+                id=identifier,
+                parents=parents,
+                depth=depth,
+                kind=kind,
+                state_bytes=text_bytes(text),
+                text=text,
+            )
         )
         self._nodes += 1
         self._depths.append(depth)
@@ -43,7 +46,7 @@ class Chain:
 
     def append(self, text: str, mark: str | None) -> None:
         """The last node grows."""
-        self.events.append(Append(id=self.last, mark=mark, bytes=size(text), text=text))
+        self.events.append(Append(id=self.last, mark=mark, bytes=text_bytes(text), text=text))
 
     def trace(self, name: str, *, source: str, meta: dict[str, object], status: Status) -> list[Event]:
         """All events, from `begin` to `end`."""

@@ -17,7 +17,7 @@ from ..events import Event
 from .chain import Chain
 from .reflection import grow
 from .registry import Importer
-from .source import field, located, records
+from .source import field, one_each, records
 
 __all__ = ["IMPORTER"]
 
@@ -33,7 +33,7 @@ def recognises(head: str) -> bool:
     )
 
 
-def _events(record: Any, *, index: int) -> list[Event]:
+def _events(record: Any, index: int) -> list[Event]:
     chain = Chain(field(record, "instruction", str))
     response = field(record, "response", str)
     output = response.find(_OUTPUT)
@@ -45,10 +45,7 @@ def _events(record: Any, *, index: int) -> list[Event]:
 
 def read(path: Path) -> Iterator[tuple[int | str, list[Event]]]:
     """One trace a response."""
-    for index, (location, record) in enumerate(records(path)):
-        with located(path, location):
-            events = _events(record, index=index)
-        yield location, events
+    return one_each(path, records(path), _events)
 
 
 IMPORTER = Importer(

@@ -18,7 +18,7 @@ from ..errors import FieldError, shorten
 from ..events import Event, Status
 from .chain import Chain
 from .registry import Importer
-from .source import field, located, records
+from .source import field, one_each, records
 
 __all__ = ["IMPORTER"]
 
@@ -51,7 +51,7 @@ def _labels(label: str, parts: list[str]) -> list[str]:
     return signs
 
 
-def _events(record: Any, *, index: int) -> list[Event]:
+def _events(record: Any, index: int) -> list[Event]:
     parts = field(record, "input", str).split(_MARKER)
     signs = _labels(field(record, "label", str), parts)
     begin = parts[0].find(_FIRST)
@@ -72,10 +72,7 @@ def _events(record: Any, *, index: int) -> list[Event]:
 
 def read(path: Path) -> Iterator[tuple[int | str, list[Event]]]:
     """One trace a solution."""
-    for index, (location, record) in enumerate(records(path)):
-        with located(path, location):
-            events = _events(record, index=index)
-        yield location, events
+    return one_each(path, records(path), _events)
 
 
 IMPORTER = Importer(

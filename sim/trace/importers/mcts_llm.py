@@ -21,7 +21,7 @@ from typing import Any
 from ..errors import FieldError, shorten
 from ..events import SCHEMA_VERSION, Backup, Begin, End, Eval, Event, Node
 from .registry import Importer
-from .source import field, located, number, text_bytes, value_records
+from .source import field, number, one_each, text_bytes, value_records
 from .tree import preorder
 
 __all__ = ["IMPORTER"]
@@ -121,7 +121,7 @@ def _search(nodes: Sequence[_Visited], ended: Sequence[tuple[int, float]]) -> tu
     return events, restated
 
 
-def _events(record: Any, *, index: int) -> list[Event]:
+def _events(record: Any, index: int) -> list[Event]:
     nodes = [_visited(*place) for place in preorder(field(record, "root", dict), "root")]
     rebuilt = {
         name: found for name, total in _SUMS.items() if (found := _simulations(nodes, total)) is not None
@@ -156,11 +156,7 @@ def _events(record: Any, *, index: int) -> list[Event]:
 
 def read(path: Path) -> Iterator[tuple[int | str, list[Event]]]:
     """One trace a search."""
-    for index, record in value_records(path):
-        location = f"record {index}"
-        with located(path, location):
-            events = _events(record, index=index)
-        yield location, events
+    return one_each(path, value_records(path), _events)
 
 
 IMPORTER = Importer(

@@ -16,7 +16,7 @@ from ..errors import FieldError, shorten
 from ..events import Event, Kv
 from .registry import Importer
 from .serving import count, request
-from .source import field, items, line_records, located, number
+from .source import field, items, line_records, number, one_each
 
 __all__ = ["BLOCK_TOKENS", "IMPORTER"]
 
@@ -52,10 +52,11 @@ def _event(record: Any) -> Kv:
 
 def read(path: Path) -> Iterator[tuple[int | str, list[Event]]]:
     """One trace a request."""
-    for index, (line, record) in enumerate(line_records(path)):
-        with located(path, line):
-            event = _event(record)
-        yield line, request(f"mooncake/{index}", source="mooncake", event=event)
+
+    def events(record: Any, index: int) -> list[Event]:
+        return request(f"mooncake/{index}", source="mooncake", event=_event(record))
+
+    return one_each(path, line_records(path), events)
 
 
 IMPORTER = Importer(

@@ -19,7 +19,7 @@ from typing import Any
 from ..events import SCHEMA_VERSION, Begin, End, Event
 from .recorded_tree import RecordedNode, recorded_events
 from .registry import Importer
-from .source import field, line_records, located, number, text_bytes
+from .source import field, line_records, number, one_each, text_bytes
 from .tree import preorder
 
 __all__ = ["IMPORTER"]
@@ -51,7 +51,7 @@ def _nodes(root: Any) -> list[RecordedNode]:
     return nodes
 
 
-def _events(record: Any, *, index: int) -> list[Event]:
+def _events(record: Any, index: int) -> list[Event]:
     nodes = _nodes(field(record, "reasoning_steps", dict))
     begin = Begin(
         version=SCHEMA_VERSION,
@@ -71,10 +71,7 @@ def _events(record: Any, *, index: int) -> list[Event]:
 
 def read(path: Path) -> Iterator[tuple[int | str, list[Event]]]:
     """One trace a line."""
-    for index, (line, record) in enumerate(line_records(path)):
-        with located(path, line):
-            events = _events(record, index=index)
-        yield line, events
+    return one_each(path, line_records(path), _events)
 
 
 IMPORTER = Importer(

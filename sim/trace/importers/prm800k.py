@@ -21,7 +21,7 @@ from ..errors import FieldError, shorten
 from ..events import Event, Prune, Select, Status
 from .chain import Chain
 from .registry import Importer
-from .source import check_kind, field, items, located, records
+from .source import check_kind, field, items, one_each, records
 
 __all__ = ["IMPORTER"]
 
@@ -123,7 +123,7 @@ class _Steps:
         )
 
 
-def _events(record: Any, *, index: int) -> list[Event]:
+def _events(record: Any, index: int) -> list[Event]:
     question = field(record, "question", dict)
     label = field(record, "label", dict)
     steps = _Steps(field(question, "problem", str, "question"))
@@ -144,10 +144,7 @@ def _events(record: Any, *, index: int) -> list[Event]:
 
 def read(path: Path) -> Iterator[tuple[int | str, list[Event]]]:
     """One trace a labelled solution."""
-    for index, (location, record) in enumerate(records(path)):
-        with located(path, location):
-            events = _events(record, index=index)
-        yield location, events
+    return one_each(path, records(path), _events)
 
 
 IMPORTER = Importer(

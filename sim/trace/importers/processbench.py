@@ -17,7 +17,7 @@ from ..errors import FieldError, shorten
 from ..events import Event
 from .chain import Chain
 from .registry import Importer
-from .source import field, items, located, records
+from .source import field, items, one_each, records
 
 __all__ = ["IMPORTER"]
 
@@ -29,7 +29,7 @@ def recognises(head: str) -> bool:
     )
 
 
-def _events(record: Any, *, index: int) -> list[Event]:
+def _events(record: Any, index: int) -> list[Event]:
     steps = items(record, "steps", str)
     label = field(record, "label", int)
     if not -1 <= label < len(steps):
@@ -51,10 +51,7 @@ def _events(record: Any, *, index: int) -> list[Event]:
 
 def read(path: Path) -> Iterator[tuple[int | str, list[Event]]]:
     """One trace a solution."""
-    for index, (location, record) in enumerate(records(path)):
-        with located(path, location):
-            events = _events(record, index=index)
-        yield location, events
+    return one_each(path, records(path), _events)
 
 
 IMPORTER = Importer(

@@ -17,7 +17,7 @@ from ..events import Event
 from .chain import Chain
 from .reflection import grow
 from .registry import Importer
-from .source import field, items, located, records
+from .source import field, items, one_each, records
 
 __all__ = ["IMPORTER"]
 
@@ -31,7 +31,7 @@ def recognises(head: str) -> bool:
     )
 
 
-def _events(record: Any, *, index: int) -> list[Event]:
+def _events(record: Any, index: int) -> list[Event]:
     chain = Chain(field(record, "original_question", str))
     for step in items(record, "modified_process", str):
         grow(chain, step, kind="step")
@@ -41,10 +41,7 @@ def _events(record: Any, *, index: int) -> list[Event]:
 
 def read(path: Path) -> Iterator[tuple[int | str, list[Event]]]:
     """One trace a response."""
-    for index, (location, record) in enumerate(records(path)):
-        with located(path, location):
-            events = _events(record, index=index)
-        yield location, events
+    return one_each(path, records(path), _events)
 
 
 IMPORTER = Importer(

@@ -28,7 +28,7 @@ from .registry import Importer
 from .sos_beam import beam_events
 from .sos_depth_first import depth_first_events
 from .sos_path import parse_path
-from .source import field, items, line_records, located, number
+from .source import field, items, line_records, number, one_each
 
 __all__ = ["IMPORTER"]
 
@@ -43,7 +43,7 @@ def recognises(head: str) -> bool:
     )
 
 
-def _events(record: Any, *, index: int) -> list[Event]:
+def _events(record: Any, index: int) -> list[Event]:
     search_type = field(record, "search_type", str)
     target = field(record, "target", int)
     heuristic = field(record, "heuristic", str)
@@ -68,10 +68,7 @@ def _events(record: Any, *, index: int) -> list[Event]:
 
 def read(path: Path) -> Iterator[tuple[int | str, list[Event]]]:
     """One trace a line."""
-    for index, (line, record) in enumerate(line_records(path)):
-        with located(path, line):
-            events = _events(record, index=index)
-        yield line, events
+    return one_each(path, line_records(path), _events)
 
 
 IMPORTER = Importer(

@@ -24,7 +24,7 @@ from ..events import SCHEMA_VERSION, Begin, End, Event, Status
 from .registry import Importer
 from .sos_llm_events import told_events
 from .sos_llm_path import parse_completion
-from .source import field, items, located, value_records
+from .source import field, items, one_each, value_records
 
 __all__ = ["IMPORTER"]
 
@@ -49,7 +49,7 @@ def _status(record: Any, *, empty: bool) -> Status:
     return "solved" if field(results, "solved", bool, "parsed_results") else "unsolved"
 
 
-def _events(record: Any, *, index: int) -> list[Event]:
+def _events(record: Any, index: int) -> list[Event]:
     numbers = items(record, "nums", int)
     target = field(record, "target", int)
     told = parse_completion(field(record, "completion", str), target=target, numbers=numbers)
@@ -67,15 +67,12 @@ def _events(record: Any, *, index: int) -> list[Event]:
 
 def read(path: Path) -> Iterator[tuple[int | str, list[Event]]]:
     """One trace a record with a question."""
-    index = 0
-    for place, record in value_records(path):
-        location = f"record {place}"
-        if isinstance(record, dict) and any(key in record for key in _ABOUT_THE_RUN):
-            continue
-        with located(path, location):
-            events = _events(record, index=index)
-        yield location, events
-        index += 1
+    asked = (
+        (place, record)
+        for place, record in value_records(path)
+        if not (isinstance(record, dict) and any(key in record for key in _ABOUT_THE_RUN))
+    )
+    return one_each(path, asked, _events)
 
 
 IMPORTER = Importer(

@@ -6,11 +6,12 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
 from ..errors import FieldError, TraceError, shorten
+from ..events import Event
 from ..limits import RECORD_BYTES_MAX, RECORD_LIMIT, bounded_content, bounded_lines
 from ..text_file import check_encoding, open_text
 
@@ -22,6 +23,7 @@ __all__ = [
     "line_records",
     "located",
     "number",
+    "one_each",
     "records",
     "single_record",
     "text_bytes",
@@ -184,33 +186,33 @@ def _values(reader: _ValueReader) -> Iterator[Any]:
         yield reader.value()
 
 
-def _numbered(path: Path, records: Callable[[_ValueReader], Iterator[Any]]) -> Iterator[tuple[int, Any]]:
-    """The records of a file with their index; a fault is at the record that it is met in or before."""
+def _numbered(path: Path, values: Callable[[_ValueReader], Iterator[Any]]) -> Iterator[tuple[str, Any]]:
+    """The records of a file with their places; a fault is at the record that it is met in or before."""
     index = 0
     with open_text(path) as file:
         try:
-            for record in records(_ValueReader(file)):
-                yield index, record
+            for record in values(_ValueReader(file)):
+                yield f"record {index}", record
                 index += 1
         except FieldError as error:
             raise TraceError.at(path, f"record {index}", error) from None
 
 
-def array_records(path: Path) -> Iterator[tuple[int, Any]]:
-    """The elements of a file that is one JSON array, with their index; one in memory at a time."""
+def array_records(path: Path) -> Iterator[tuple[str, Any]]:
+    """The elements of a file that is one JSON array, with their places; one in memory at a time."""
 
-    def records(reader: _ValueReader) -> Iterator[Any]:
+    def elements(reader: _ValueReader) -> Iterator[Any]:
         if reader.peek() != "[":
             raise FieldError("JSON", "a list", shorten(reader.peek()))
         yield from _elements(reader)
 
-    return _numbered(path, records)
+    return _numbered(path, elements)
 
 
-def value_records(path: Path) -> Iterator[tuple[int, Any]]:
+def value_records(path: Path) -> Iterator[tuple[str, Any]]:
     """The elements of a file that is one JSON array, or its JSON values if they stand one after another.
 
-    With their index; one in memory at a time. So a file of one object has one record, JSON lines have many.
+    With their places; one in memory at a time. So a file of one object has one record, JSON lines have many.
     """
     return _numbered(path, lambda reader: _elements(reader) if reader.peek() == "[" else _values(reader))
 
@@ -228,11 +230,17 @@ def records(path: Path) -> Iterator[tuple[int | str, Any]]:
     """The records of a file that is either one JSON array or has one JSON value a line, with their places."""
     with open_text(path) as file:
         array = file.read(_CHUNK).lstrip().startswith("[")
-    if array:
-        for index, value in array_records(path):
-            yield f"record {index}", value
-    else:
-        yield from line_records(path)
+    return array_records(path) if array else line_records(path)
+
+
+def one_each(
+    path: Path, found: Iterable[tuple[int | str, Any]], events: Callable[[Any, int], list[Event]]
+) -> Iterator[tuple[int | str, list[Event]]]:
+    """A trace for each of the records `found` in a file: its place, and `events(record, index)`."""
+    for index, (place, record) in enumerate(found):
+        with located(path, place):
+            trace = events(record, index)
+        yield place, trace
 
 
 def single_record(path: Path) -> Any:

@@ -20,7 +20,7 @@ from ..errors import FieldError, shorten
 from ..events import SCHEMA_VERSION, Begin, End, Event, Jump, Status
 from .depth_first import DepthFirstEvents
 from .registry import Importer
-from .source import array_records, check_kind, field, items, located, number
+from .source import array_records, check_kind, field, items, located, number, one_each
 
 __all__ = ["IMPORTER", "STATE_BYTES"]
 
@@ -67,8 +67,8 @@ def _impossible(record: Any, position: int) -> bool:
 
 def _pruning(path: Path) -> bool:
     """Whether the search that wrote the file stopped at impossible records."""
-    for index, records in array_records(path):
-        with located(path, f"record {index}"):
+    for place, records in array_records(path):
+        with located(path, place):
             parents = _parents(check_kind(records, list, "problem"))
             expanded = set(parents)
             for position, record in enumerate(records):
@@ -90,7 +90,8 @@ def _status(records: list[Any]) -> Status:
     return "budget" if len(records) >= BUDGET else "exhausted"
 
 
-def _events(records: list[Any], *, index: int, pruning: bool) -> list[Event]:
+def _events(records: Any, index: int, *, pruning: bool) -> list[Event]:
+    check_kind(records, list, "problem")
     parents = _parents(records)
     children = [0] * (len(records) + 1)
     for parent in parents:
@@ -125,12 +126,9 @@ def _events(records: list[Any], *, index: int, pruning: bool) -> list[Event]:
 def read(path: Path) -> Iterator[tuple[int | str, list[Event]]]:
     """One trace a puzzle."""
     pruning = _pruning(path)
-    for index, records in array_records(path):
-        location = f"record {index}"
-        with located(path, location):
-            check_kind(records, list, "problem")
-            events = _events(records, index=index, pruning=pruning)
-        yield location, events
+    return one_each(
+        path, array_records(path), lambda records, index: _events(records, index, pruning=pruning)
+    )
 
 
 IMPORTER = Importer(

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..events import SCHEMA_VERSION, Begin, End, Event, Status
 from .registry import Importer
-from .source import array_records, check_kind, field, located, number
+from .source import array_records, check_kind, field, number, one_each
 from .tot_beam import beam_events
 
 __all__ = ["IMPORTER"]
@@ -39,7 +39,8 @@ def _status(record: Any) -> Status:
     return "solved" if any(verdict > 0 for verdict in rated) else "unsolved"
 
 
-def _events(record: Any, *, index: int) -> list[Event]:
+def _events(record: Any, index: int) -> list[Event]:
+    check_kind(record, dict, "problem")
     events = beam_events(record)
     steps = field(record, "steps", list)
     status = _status(record)
@@ -61,12 +62,7 @@ def _events(record: Any, *, index: int) -> list[Event]:
 
 def read(path: Path) -> Iterator[tuple[int | str, list[Event]]]:
     """One trace a problem."""
-    for index, record in array_records(path):
-        location = f"record {index}"
-        with located(path, location):
-            check_kind(record, dict, "problem")
-            events = _events(record, index=index)
-        yield location, events
+    return one_each(path, array_records(path), _events)
 
 
 IMPORTER = Importer(

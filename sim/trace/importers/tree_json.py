@@ -30,7 +30,7 @@ from ..errors import FieldError, shorten
 from ..events import SCHEMA_VERSION, Begin, End, Event, Status
 from .recorded_tree import RecordedNode, recorded_events
 from .registry import Importer
-from .source import check_kind, field, located, number, text_bytes, value_records
+from .source import check_kind, field, number, one_each, text_bytes, value_records
 from .tree import preorder
 
 __all__ = ["IMPORTER"]
@@ -94,7 +94,7 @@ def _one_of(root: Any, key: str, choices: tuple[str, ...]) -> str:
     return root[key]
 
 
-def _events(root: Any, *, index: int) -> list[Event]:
+def _events(root: Any, index: int) -> list[Event]:
     check_kind(root, dict, "tree")
     nodes = [_node(*place) for place in preorder(root, "tree")]
     order_known = "order" in root and _one_of(root, "order", ("preorder",)) == "preorder"
@@ -112,11 +112,7 @@ def _events(root: Any, *, index: int) -> list[Event]:
 
 def read(path: Path) -> Iterator[tuple[int | str, list[Event]]]:
     """One trace a tree."""
-    for index, root in value_records(path):
-        location = f"record {index}"
-        with located(path, location):
-            events = _events(root, index=index)
-        yield location, events
+    return one_each(path, value_records(path), _events)
 
 
 IMPORTER = Importer(

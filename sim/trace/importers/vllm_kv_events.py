@@ -26,7 +26,7 @@ from typing import Any
 from ..errors import FieldError, shorten
 from ..events import SCHEMA_VERSION, Begin, End, Event, Kv
 from .registry import Importer
-from .source import check_kind, field, items, line_records, located, number
+from .source import check_kind, field, items, line_records, number, one_each
 
 __all__ = ["IMPORTER"]
 
@@ -123,7 +123,7 @@ def _event(kind: str, record: dict[str, Any], name: str, time_ns: int) -> Kv:
     )
 
 
-def _events(batch: Any, *, index: int) -> list[Event]:
+def _events(batch: Any, index: int) -> list[Event]:
     if isinstance(batch, list):
         batch = _named(batch, _BATCH, "batch")
     time = number(field(batch, "ts", object), "ts")
@@ -151,10 +151,7 @@ def _events(batch: Any, *, index: int) -> list[Event]:
 
 def read(path: Path) -> Iterator[tuple[int | str, list[Event]]]:
     """One trace a batch."""
-    for index, (line, batch) in enumerate(line_records(path)):
-        with located(path, line):
-            events = _events(batch, index=index)
-        yield line, events
+    return one_each(path, line_records(path), _events)
 
 
 IMPORTER = Importer(
