@@ -31,7 +31,7 @@ from hdl.memory.wait_bound import dependent_wait_bound, wait_bound
 from sim.compiled_memory import EXPECT_HELD, NEVER, TAGS, CompiledMemory, Pauses, Run, requests
 from sim.model.command_checker import ROW_BUS, check
 
-__all__ = ["Round", "Soak", "Traffic", "Wait"]
+__all__ = ["Round", "Soak", "Traffic", "Wait", "dependent_writes"]
 
 #: Rows, drawn from all, that a soak's addresses lie in: the storage behind DPI stays small.
 _ROWS = 64
@@ -186,6 +186,16 @@ class Traffic:
         return mixed
 
 
+def dependent_writes(writes: NDArray[np.void], *, ecc: bool) -> NDArray[np.bool_]:
+    """The writes that the memory reads for first: conditional ones, and with ECC those of parts of words."""
+    conditional = writes["conditional"] != 0
+    if not ecc:
+        return conditional
+    # A byte of the mask is an ECC word of the atom.
+    words = np.ascontiguousarray(writes["mask"]).view(np.uint8).reshape(-1, writes["mask"].itemsize)
+    return conditional | ((words != 0) & (words != 0xFF)).any(axis=1)
+
+
 class Soak:
     """Rounds of `Traffic` on one memory, and what they amounted to. AssertionError: something is wrong."""
 
@@ -269,18 +279,10 @@ class Soak:
         writes["accepted"] = run.answers["accepted"][written]
         writes["address"] = run.requests["address"][written]
         writes["refresh"] = run.refresh.value
-        writes["dependent"] = self._depends(run.requests[written])
+        writes["dependent"] = dependent_writes(run.requests[written], ecc=self.memory.config.controller.ecc)
         self._writes.append(writes)
         rows = run.commands["op"][run.commands["bus"] == ROW_BUS]
         self.row_ops.update({op: int(np.count_nonzero(rows == op.value)) for op in RowOp})
-
-    def _depends(self, writes: NDArray[np.void]) -> NDArray[np.bool_]:
-        """The writes that the memory reads for first."""
-        conditional = writes["conditional"] != 0
-        if not self.memory.config.controller.ecc:
-            return conditional
-        words = np.ascontiguousarray(writes["mask"]).view(np.uint8).reshape(len(writes), -1)
-        return conditional | ((words != 0) & (words != 0xFF)).any(axis=1)
 
     def _longest(
         self, kind: str, waits: NDArray[np.int64], modes: NDArray[np.uint8], before: Wait | None

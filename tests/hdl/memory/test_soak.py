@@ -15,7 +15,7 @@ from hdl.layouts import MemoryStatus, RefreshMode, RowOp
 from hdl.memory.wait_bound import wait_bound
 from sim.compiled_memory import NEVER, CompiledMemory, requests
 
-from .soak import Soak, Wait
+from .soak import Soak, Wait, dependent_writes
 
 _CYCLES = 500_000
 _SEED = int(os.environ.get("CLEW_SEED") or 20_26)
@@ -83,6 +83,15 @@ def test_what_the_harness_finds_is_not_passed_over(memory: CompiledMemory) -> No
         Soak(memory, _SEED).record(
             dataclasses.replace(run, answers=unanswered), restarted=True, stalled=False
         )
+
+
+def test_writes_that_depend_on_what_is_there() -> None:
+    masks = [0xFFFFFFFF, 0xFF00FF00, 0, 0xFFFFFF01, 0x80000000, 0xFFFFFFFF]
+    writes = requests(np.arange(6), write=1, mask=masks, conditional=[0, 0, 0, 0, 0, 1])
+    assert dependent_writes(writes, ecc=False).tolist() == [False] * 5 + [True]
+    assert dependent_writes(writes, ecc=True).tolist() == [False, False, False, True, True, True]
+    # A round may hold no write at all.
+    assert dependent_writes(writes[:0], ecc=True).tolist() == []
 
 
 def test_a_write_that_is_late_or_lost_or_comes_twice_is_found(memory: CompiledMemory) -> None:
