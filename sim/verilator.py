@@ -243,27 +243,15 @@ def build_shared_library(
         if training is None:
             run_tool(make, folder=folder)
         else:
-            # GCC writes the profile beside the objects, and looks for it there.
-            profiled = [f"VM_USER_LDFLAGS=-shared {_PROFILE}"]
-            run_tool([*make, f"OPT_FAST={_OPTIMISE} {_PROFILE}", *profiled], folder=folder)
-            _train(training, folder / library)
-            if announce is not None:
-                announce("compiling the design again, with what its training run has shown")
-            for product in (
-                *folder.glob("*.o"),
-                *folder.glob("*.a"),
-                *folder.glob("*.gch"),
-                folder / library,
-            ):
-                if not product.name.startswith("verilated") and "__Slow" not in product.name:
-                    product.unlink()
-            run_tool([*make, f"OPT_FAST={_OPTIMISE} -fprofile-use -Wno-missing-profile"], folder=folder)
+            _make_trained(make, training, folder / library, announce)
         for leftover in folder.iterdir():
             if leftover.name != library:
                 leftover.unlink()
 
-    parts = (design, WAIVERS, *sources, *sorted(native.glob("*.h")), *(header or ()), *options)
-    key = content_key(*parts, *(training.source for training in (training,) if training is not None))
+    parts = [design, WAIVERS, *sources, *sorted(native.glob("*.h")), *(header or ()), *options]
+    if training is not None:
+        parts.append(training.source)
+    key = content_key(*parts)
     return build_once(f"library-{toplevel}", key, build) / library
 
 
@@ -278,6 +266,23 @@ class Training:
     run: Callable[[Path], None]
     source: Path
     """The file that says what it does: a library is built anew when this changes."""
+
+
+def _make_trained(
+    make: Sequence[str], training: Training, library: Path, announce: Callable[[str], None] | None
+) -> None:
+    """Makes `library` twice: to be trained, and with what the training has shown."""
+    folder = library.parent
+    # GCC writes the profile beside the objects, and looks for it there.
+    profiled = (f"OPT_FAST={_OPTIMISE} {_PROFILE}", f"VM_USER_LDFLAGS=-shared {_PROFILE}")
+    run_tool([*make, *profiled], folder=folder)
+    _train(training, library)
+    if announce is not None:
+        announce("compiling the design again, with what its training run has shown")
+    for product in (*folder.glob("*.o"), *folder.glob("*.a"), *folder.glob("*.gch"), library):
+        if not product.name.startswith("verilated") and "__Slow" not in product.name:
+            product.unlink()
+    run_tool([*make, f"OPT_FAST={_OPTIMISE} -fprofile-use -Wno-missing-profile"], folder=folder)
 
 
 def _train(training: Training, library: Path) -> None:
