@@ -15,6 +15,7 @@ from firmware_py.bench.walker.instructions import LAUNCHES, instructions_measure
 from firmware_py.bench.walker.latency import measured_parts, over_bound_target
 from firmware_py.bench.walker.machine import ClimbRun, walker_design
 from firmware_py.bench.walker.parts_table import parts_table, without_parts
+from firmware_py.bench.walker.programs import best_measures
 from firmware_py.bench.walker.throughput import counted_hops, hops_target
 from firmware_py.completion import COMPLETION
 from firmware_py.errors import InputError, InternalError
@@ -284,3 +285,29 @@ def test_a_bad_option_is_one_line_and_exit_status_two(
     status, text, errors = clew(monkeypatch, capsys, "bench", "walker", *arguments)
     assert (status, text) == (2, "")
     assert errors.startswith("clew: ") and errors.count("\n") == 1 and message in errors
+
+
+def test_the_best_backtrack_has_its_target_in_every_place_and_layer() -> None:
+    measures = [
+        Measure(
+            name="ns_per_backtrack",
+            where={
+                "program": program,
+                "layout": "creation",
+                "trace": trace,
+                "concurrent": 1,
+                "place": place,
+                "layer": layer,
+            },
+            value=value if program == "climb_compressed" else 400.0,
+            unit="ns",
+        )
+        for trace in ("synthetic", "tot_crosswords")
+        for place, layer, value in (("near", "loop", 160.0), ("near", "walk", 320.0), ("far", "walk", 120.0))
+        for program in ("climb", "climb_compressed")
+    ]
+    found = {(m.where["trace"], m.where["place"], m.where["layer"]): m for m in best_measures(measures)}
+    assert len(found) == 6
+    assert found["synthetic", "near", "walk"].value == 0.8
+    assert {key for key, measure in found.items() if measure.missed} == {("synthetic", "near", "walk")}
+    assert {key[0] for key, measure in found.items() if measure.target is not None} == {"synthetic"}
