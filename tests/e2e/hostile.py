@@ -52,6 +52,8 @@ _COMPLETIONS = 512
 #: Cycles within which the Sequencer takes a verdict: it may wait for a place on the link and in the ring.
 _VERDICT = 64
 _LINK = (20, 30)
+#: Walks from one line of progress to the next.
+_REPORTED = 10_000
 _WORD = 0xFFFFFFFF
 
 #: What a hostile tenant would write, each from its first line; `@` is a line of its own, `$` a constant that
@@ -437,7 +439,7 @@ def main() -> int:
         hostile = Hostile(model)
         while hostile.walks < arguments.walks:
             try:
-                hostile.run(chance.getrandbits(48), min(100_000, arguments.walks - hostile.walks))
+                hostile.run(chance.getrandbits(48), min(_REPORTED, arguments.walks - hostile.walks))
             except AssertionError as error:
                 print(f"seed {arguments.seed}: {error}", file=sys.stderr)
                 return 1
