@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 
 from amaranth.back import verilog as amaranth_verilog
 from amaranth.hdl import ClockDomain, Fragment, Signal, Value
+
+# The back end's own `convert` takes the directions of named ports by it; Amaranth exports it nowhere else.
+from amaranth.hdl._ir import PortDirection
 from amaranth.lib.wiring import In
 
 from .config import DesignConfig, named_config
@@ -74,8 +77,28 @@ def _wake_constants(text: str) -> str:
     return _CONSTANT_PROCESS.sub(wake, text)
 
 
-def _with_registered_reset(component: Component) -> tuple[Fragment, list[Value]]:
-    """`component` with a register behind its `rst`, and its ports."""
+def _port_name(path: tuple[str | int, ...]) -> str:
+    """The Verilog name of a port: `member__port`, but plain AMBA names for the members of an AXI bus.
+
+    Tools know an AXI interface by the names of its ports: `s_axil_awaddr`, `m_axi_0_araddr`.
+    """
+    axi = str(path[0]).startswith(("s_axi", "m_axi"))
+    return ("_" if axi else "__").join(map(str, path))
+
+
+def _port_values(component: Component) -> dict[str, tuple[Value, PortDirection]]:
+    """The ports of `component`'s signature by their Verilog name."""
+    return {
+        _port_name(path): (
+            Value.cast(value),
+            PortDirection.Input if member.flow == In else PortDirection.Output,
+        )
+        for path, member, value in component.signature.flatten(component)
+    }
+
+
+def _with_registered_reset(component: Component) -> tuple[Fragment, dict[str, tuple[Value, PortDirection]]]:
+    """`component` with a register behind its `rst`, and its clock and reset."""
     clk, rst = Signal(name="clk"), Signal(name="rst")
     outside, inside = ClockDomain("outside", reset_less=True), ClockDomain("sync")
     outside.clk = inside.clk = clk
@@ -83,18 +106,20 @@ def _with_registered_reset(component: Component) -> tuple[Fragment, list[Value]]
     fragment = Fragment.get(component, None)
     fragment.add_domains(outside, inside)
     fragment.add_statements("outside", inside.rst.eq(rst))
-    return fragment, [*(Value.cast(port) for _, _, port in component.signature.flatten(component)), clk, rst]
+    return fragment, {name: (value, PortDirection.Input) for name, value in (("clk", clk), ("rst", rst))}
 
 
 def verilog(component: Component, *, name: str, registered_reset: bool = False) -> str:
     """The Verilog text of `component` with the top module called `name`.
 
     It holds no source paths, so that it depends on the component and the pinned tools alone. A port of a
-    nested member is called `member__port`; a struct port is one vector. With `registered_reset` the component
+    nested member is called `member__port`, those of an AXI bus `s_axil_awaddr` (plain AMBA names); a struct
+    port is one vector. With `registered_reset` the component
     is in reset in the cycle after `rst` as well. A whole design should have that: every register's next
     value depends on its reset, and what depends on an input of the top, simulators compute twice a cycle.
     """
-    design, connected = _with_registered_reset(component) if registered_reset else (component, None)
+    design, domain = _with_registered_reset(component) if registered_reset else (component, {})
+    connected = _port_values(component) | domain
     with _pinned_yosys():
         text = amaranth_verilog.convert(
             design, name=name, ports=connected, emit_src=False, strip_internal_attrs=True
@@ -107,14 +132,8 @@ def ports(component: Component) -> list[dict[str, object]]:
     found: list[dict[str, object]] = [
         {"name": name, "direction": "input", "width": 1} for name in ("clk", "rst")
     ]
-    for path, member, value in component.signature.flatten(component):
-        found.append(
-            {
-                "name": "__".join(map(str, path)),
-                "direction": "input" if member.flow == In else "output",
-                "width": len(Value.cast(value)),
-            }
-        )
+    for name, (value, direction) in _port_values(component).items():
+        found.append({"name": name, "direction": direction.value, "width": len(value)})
     return found
 
 

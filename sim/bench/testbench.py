@@ -32,10 +32,10 @@ class Testbench:
         """Starts clock, watchdog and monitors and resets the design."""
         dut = self.dut
         dut.rst.value = 1
-        if hasattr(dut, "s_axil__awaddr"):
+        if hasattr(dut, "s_axil_awaddr"):
             # It logs every transfer.
             logging.getLogger(f"cocotb.{dut._name}").setLevel(logging.WARNING)
-            self.manager = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil_"), dut.clk, dut.rst)
+            self.manager = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
         # The simulator toggles it: a clock in Python would wake Python twice a cycle, four times as slow.
         Clock(dut.clk, round(self.clock_ns * 1000), "ps", impl="gpi").start()
         cocotb.start_soon(self._watchdog())

@@ -142,21 +142,21 @@ struct Model {
     // Consecutive words, each offered as soon as the one before is taken; the answers come in order. After an
     // answer that is an error no further word is offered; it is returned when the words under way are answered.
     int32_t write(uint32_t address, const uint32_t *data, uint32_t count) {
-        top->PORT(s_axil, awprot) = 0;
-        top->PORT(s_axil, wstrb) = 15;
-        top->PORT(s_axil, bready) = 1;
+        top->s_axil_awprot = 0;
+        top->s_axil_wstrb = 15;
+        top->s_axil_bready = 1;
         int32_t status = OK;
         uint32_t addresses = 0, words = 0, answers = 0;
         for (uint64_t limit = cycle + BUS_TIMEOUT; answers < count && cycle < limit;) {
-            top->PORT(s_axil, awvalid) = addresses < count;
-            top->PORT(s_axil, wvalid) = words < count;
-            if (addresses < count) top->PORT(s_axil, awaddr) = (address + 4 * addresses) & ADDRESS_MASK;
-            if (words < count) top->PORT(s_axil, wdata) = data[words];
+            top->s_axil_awvalid = addresses < count;
+            top->s_axil_wvalid = words < count;
+            if (addresses < count) top->s_axil_awaddr = (address + 4 * addresses) & ADDRESS_MASK;
+            if (words < count) top->s_axil_wdata = data[words];
             settle();
-            const bool address_taken = addresses < count && top->PORT(s_axil, awready);
-            const bool word_taken = words < count && top->PORT(s_axil, wready);
-            const bool answered = top->PORT(s_axil, bvalid);
-            if (answered && status == OK) status = top->PORT(s_axil, bresp);
+            const bool address_taken = addresses < count && top->s_axil_awready;
+            const bool word_taken = words < count && top->s_axil_wready;
+            const bool answered = top->s_axil_bvalid;
+            if (answered && status == OK) status = top->s_axil_bresp;
             edge();
             addresses += address_taken;
             words += word_taken;
@@ -166,27 +166,27 @@ struct Model {
             }
             if (status != OK) count = addresses > words ? addresses : words;
         }
-        top->PORT(s_axil, awvalid) = 0;
-        top->PORT(s_axil, wvalid) = 0;
-        top->PORT(s_axil, bready) = 0;
+        top->s_axil_awvalid = 0;
+        top->s_axil_wvalid = 0;
+        top->s_axil_bready = 0;
         return answers < count ? TIMEOUT : status;
     }
 
     // The same for reads.
     int32_t read(uint32_t address, uint32_t *data, uint32_t count) {
-        top->PORT(s_axil, arprot) = 0;
-        top->PORT(s_axil, rready) = 1;
+        top->s_axil_arprot = 0;
+        top->s_axil_rready = 1;
         int32_t status = OK;
         uint32_t addresses = 0, answers = 0;
         for (uint64_t limit = cycle + BUS_TIMEOUT; answers < count && cycle < limit;) {
-            top->PORT(s_axil, arvalid) = addresses < count;
-            if (addresses < count) top->PORT(s_axil, araddr) = (address + 4 * addresses) & ADDRESS_MASK;
+            top->s_axil_arvalid = addresses < count;
+            if (addresses < count) top->s_axil_araddr = (address + 4 * addresses) & ADDRESS_MASK;
             settle();
-            const bool address_taken = addresses < count && top->PORT(s_axil, arready);
-            const bool answered = top->PORT(s_axil, rvalid);
+            const bool address_taken = addresses < count && top->s_axil_arready;
+            const bool answered = top->s_axil_rvalid;
             if (answered) {
-                if (status == OK) status = top->PORT(s_axil, rresp);
-                data[answers] = top->PORT(s_axil, rdata);
+                if (status == OK) status = top->s_axil_rresp;
+                data[answers] = top->s_axil_rdata;
             }
             edge();
             addresses += address_taken;
@@ -196,8 +196,8 @@ struct Model {
             }
             if (status != OK) count = addresses;
         }
-        top->PORT(s_axil, arvalid) = 0;
-        top->PORT(s_axil, rready) = 0;
+        top->s_axil_arvalid = 0;
+        top->s_axil_rready = 0;
         return answers < count ? TIMEOUT : status;
     }
 };
