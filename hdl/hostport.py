@@ -1,6 +1,6 @@
 """The HostPort: registers, scratchpad window and memory window behind one AXI4-Lite port."""
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -8,6 +8,7 @@ from amaranth.utils import exact_log2
 from .config import DesignConfig
 from .fabric.axi import AxiLite, AxiLiteSubordinate
 from .fabric.cache_cells import SETS_BITS, WAYS_BITS
+from .fabric.crc import CRC32_INIT, crc32_final, crc32_next
 from .layouts import (
     ADDRESS_WIDTH,
     CHANNEL_WIDTH,
@@ -23,6 +24,7 @@ from .layouts import (
     Source,
 )
 from .registers import (
+    INTEGRITY_OFFSET,
     MEMORY_WINDOW,
     REGISTER_BY_NAME,
     REGISTERS,
@@ -158,6 +160,8 @@ class HostPort(wiring.Component):
         context_writable = Signal()
         context_tenant = Signal()
         memory_page = Signal(_PAGE_BITS)
+        writes, reads = Signal(32), Signal(32)
+        write_crc, read_crc = Signal(32, init=CRC32_INIT), Signal(32, init=CRC32_INIT)
 
         values = {
             "CONFIG_HASH": config.hash,
@@ -192,6 +196,10 @@ class HostPort(wiring.Component):
             "CONTEXT_WRITE": Cat(context_writable, context_tenant),
             "MEMORY_PAGE": memory_page,
             "COUNTED_CHANNELS": settings.counted_channels,
+            "HOST_WRITES": writes,
+            "HOST_WRITE_CRC": crc32_final(write_crc),
+            "HOST_READS": reads,
+            "HOST_READ_CRC": crc32_final(read_crc),
         } | {name: getattr(self, name.lower()) for name in self._COUNTS}
         if config.controller.ecc:
             values |= {
@@ -345,6 +353,7 @@ class HostPort(wiring.Component):
         lane = Signal(3)
         with m.If(request.valid & request.ready):
             m.d.sync += lane.eq(word)
+        self._account(m, request, response, (writes, write_crc), (reads, read_crc))
         result = Signal(32)
         result_error = Signal()
 
@@ -393,3 +402,37 @@ class HostPort(wiring.Component):
                 with m.If(answer.valid & response.ready):
                     m.next = "REQUEST"
         return m
+
+    @staticmethod
+    def _account(
+        m: Module,
+        request: wiring.PureInterface,
+        response: wiring.PureInterface,
+        writes: tuple[Signal, Signal],
+        reads: tuple[Signal, Signal],
+    ) -> None:
+        """Counts the accesses that are accepted, and keeps the CRC of what they carried."""
+        address = Signal.like(request.payload.address)
+        write, counted = Signal(), Signal()
+        data = Signal(32)
+        with m.If(request.valid & request.ready):
+            m.d.sync += [
+                address.eq(request.payload.address),
+                write.eq(request.payload.write),
+                data.eq(request.payload.data),
+                counted.eq(
+                    (request.payload.address < INTEGRITY_OFFSET) | (request.payload.address[12:] != 0)
+                ),
+            ]
+        # A cycle later, for what a read found comes late in its own; accesses are further apart.
+        due, due_write = Signal(), Signal()
+        due_data = Signal(64)
+        m.d.sync += [
+            due.eq(response.valid & response.ready & ~response.payload.error & counted),
+            due_write.eq(write),
+            due_data.eq(Cat(address, Const(0, 32 - len(address)), Mux(write, data, response.payload.data))),
+        ]
+        after = crc32_next(Mux(due_write, writes[1], reads[1]), due_data)
+        for (count, crc), mine in ((writes, due_write), (reads, ~due_write)):
+            with m.If(due & mine):
+                m.d.sync += [count.eq(count + 1), crc.eq(after)]

@@ -11,6 +11,7 @@ __all__ = [
     "ADDRESS_BITS",
     "DESIGN_CONSTANTS",
     "ID_VALUE",
+    "INTEGRITY_OFFSET",
     "MEMORY_WINDOW",
     "MEMORY_WINDOW_BYTES",
     "REGISTERS",
@@ -33,7 +34,7 @@ MEMORY_WINDOW_BYTES = 0x40000
 #: "CLEW" in ASCII, first letter in the highest byte.
 ID_VALUE = 0x434C4557
 #: Interface version: major 16, minor 16.
-VERSION_VALUE = 0x00020002
+VERSION_VALUE = 0x00020003
 
 
 class CommandOp:
@@ -224,7 +225,25 @@ REGISTERS: tuple[Register, ...] = _registers(
         "while no batch runs.",
         0,
     ),
+    (
+        "HOST_WRITES",
+        "ro",
+        "Writes of the host that were accepted since reset. Accesses of this register and the three after it "
+        "are not counted.",
+        0,
+    ),
+    (
+        "HOST_WRITE_CRC",
+        "ro",
+        "CRC-32 (zlib) of them: of each the byte address and the data, 4 bytes little endian each.",
+        0,
+    ),
+    ("HOST_READS", "ro", "Reads of the host that were accepted since reset.", 0),
+    ("HOST_READ_CRC", "ro", "CRC-32 of their addresses and data, likewise.", 0),
 )
+
+#: Offset of the first of the registers that tell the host what arrived; the map ends with them.
+INTEGRITY_OFFSET = next(register.offset for register in REGISTERS if register.name == "HOST_WRITES")
 
 #: Registers whose constant value follows from the configuration.
 DESIGN_CONSTANTS = frozenset(

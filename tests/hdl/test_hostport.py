@@ -1,6 +1,8 @@
 """The HostPort over AXI4-Lite, with scratchpad, memory and Sequencer mocked."""
 
 import dataclasses
+import random
+import zlib
 
 import pytest
 from amaranth.sim import Simulator
@@ -357,5 +359,32 @@ def test_without_histograms_their_registers_read_zero():
                 if register.access == "rw":
                     assert await host.write(register.offset, 0xFFFFFFFF) == OKAY
                 assert await host.read(register.offset) == (0, OKAY), register.name
+
+    Host(body)
+
+
+def test_accepted_accesses_are_counted_with_their_crc_and_refused_ones_are_not():
+    counts, crcs = {"WRITE": 0, "READ": 0}, {"WRITE": 0, "READ": 0}
+
+    def accepted(kind, address, data):
+        counts[kind] += 1
+        crcs[kind] = zlib.crc32(address.to_bytes(4, "little") + data.to_bytes(4, "little"), crcs[kind])
+
+    async def body(host):
+        rng = random.Random(7)
+        for _ in range(3):
+            for address in (offset("COMMAND_BASE"), SCRATCHPAD_WINDOW + 36, MEMORY_WINDOW + 8):
+                data = rng.getrandbits(32)
+                assert await host.write(address, data) == OKAY
+                accepted("WRITE", address, data)
+                found, response = await host.read(address)
+                assert response == OKAY
+                accepted("READ", address, found)
+            assert await host.write(0x3F000, 1) == SLVERR
+            assert (await host.read(0x3F000))[1] == SLVERR
+            assert await host.write(offset("COMMAND_BASE"), 1, strobe=3) == SLVERR
+            for kind in counts:
+                assert await host.read(offset(f"HOST_{kind}S")) == (counts[kind], OKAY)
+                assert await host.read(offset(f"HOST_{kind}_CRC")) == (crcs[kind], OKAY)
 
     Host(body)
