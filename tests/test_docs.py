@@ -60,6 +60,8 @@ def test_generated_pages_are_included(site: Path) -> None:
     assert all(register.name in registers for register in REGISTERS)
     assert "tRCDRD" in _text(site / "timing.html") and "PointerKind" in _text(site / "instructions.html")
     assert all(importer.name in traces for importer in importers())
+    ports = _text(site / "ports.html")
+    assert "s_axil_awaddr" in ports and "near_hop__event" in ports
 
 
 def test_everything_public_is_in_the_reference(site: Path) -> None:
