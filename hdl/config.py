@@ -12,6 +12,8 @@ from .memory.timing import Organisation, TimingPreset, preset
 
 __all__ = [
     "CONFIGS",
+    "MEMORY_ENDS",
+    "AxiConfig",
     "CacheConfig",
     "ControllerConfig",
     "DesignConfig",
@@ -22,6 +24,11 @@ __all__ = [
     "WalkerConfig",
     "named_config",
 ]
+
+
+#: What may be below the arbiter of a memory channel: controller and device, the controller alone with its
+#: command and data buses as ports of the top, or an AXI4 manager.
+MEMORY_ENDS = ("model", "bus", "axi4")
 
 
 def _require(condition: bool, name: str, value: object, expected: str) -> None:
@@ -207,8 +214,15 @@ class ControllerConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryConfig:
-    """The memory below the arbiter: preset, size, refresh and what stores the data."""
+    """The memory below the arbiter: what ends there, preset, size, refresh and what stores the data.
 
+    With the end `axi4` the preset says how long a cycle is and how large a channel; its timing, the address
+    map and refresh are those of the memory behind the port.
+    """
+
+    end: str = "model"
+    """`model`: controller and device. `bus`: the controller, its buses as ports of the top. `axi4`: an AXI4
+    manager for each channel."""
     preset: str = "hbm2_2000"
     """The name of one of `PRESETS`, or a file of the same format that ends in .toml."""
     channels: int = 1
@@ -218,7 +232,8 @@ class MemoryConfig:
     columns: int | None = None
     """Atoms of a row when smaller than the preset's."""
     storage: str = "array"
-    """`array`: Amaranth memory, synthesizable. `dpi`: sparse pages in C, simulation only."""
+    """`array`: Amaranth memory, synthesizable. `dpi`: sparse pages in C, simulation only. Of the device: with
+    the ends `bus` and `axi4` that of a simulation around the design."""
     address_map: tuple[str, ...] = ("pseudo_channel", "bank_group", "column", "bank", "row")
     """The place's bits in an atom address, from the lowest up: fields, bits of fields, XORs of them. The
     notation is that of `hdl/memory/address_bits.py`: "bank", "row[2:0]", "row[3]", "bank^row[1:0]"."""
@@ -241,10 +256,16 @@ class MemoryConfig:
             "a power of two up to 16",
         )
         _require(self.storage in ("array", "dpi"), "memory.storage", self.storage, "array or dpi")
+        _require(self.end in MEMORY_ENDS, "memory.end", self.end, ", ".join(MEMORY_ENDS))
         try:
             address_of_place(self.address_map, self.organisation)
         except ValueError as error:
             raise ValueError(f"memory.address_map: {error}") from None
+
+    @property
+    def controlled(self) -> bool:
+        """There is a controller of ours; else what is behind the AXI port has one."""
+        return self.end != "axi4"
 
     @property
     def timing(self) -> TimingPreset:
@@ -266,6 +287,37 @@ class MemoryConfig:
     def peak_bandwidth(self) -> float:
         """Of the stack, in GB/s: every data bus of every channel busy in every cycle."""
         return self.channels * self.timing.peak_bandwidth
+
+
+@dataclass(frozen=True, kw_only=True)
+class AxiConfig:
+    """The AXI4 managers of a design whose memory ends with `axi4`; one for each channel, 256 bits wide."""
+
+    id_bits: int = 6
+    """Bits of AxID: ID 0 is that of bulk reads and all writes, the others are for single reads. 1 to 8; AMD's
+    HBM takes at most 6."""
+    address_bits: int = 33
+    """Bits of AxADDR, a byte address. AMD's HBM has 33 (Alveo U50 and U280) or 34 (U55C)."""
+    outstanding: int = 64
+    """Atoms whose read, and atoms whose write, may be unanswered; each read has a place for its data."""
+    hazard_buckets: int = 256
+    """Addresses that the hazard table tells apart; two that share a bucket wait for each other in vain."""
+
+    def __post_init__(self) -> None:
+        _require(1 <= self.id_bits <= 8, "axi.id_bits", self.id_bits, "1 to 8")
+        _require(12 <= self.address_bits <= 64, "axi.address_bits", self.address_bits, "12 to 64")
+        _require(
+            _power_of_two(self.outstanding) and 16 <= self.outstanding <= 256,
+            "axi.outstanding",
+            self.outstanding,
+            "a power of two from 16 to 256",
+        )
+        _require(
+            _power_of_two(self.hazard_buckets) and 16 <= self.hazard_buckets <= 4096,
+            "axi.hazard_buckets",
+            self.hazard_buckets,
+            "a power of two from 16 to 4096",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,6 +359,8 @@ class DesignConfig:
     scratchpad: ScratchpadConfig = field(default_factory=ScratchpadConfig)
     controller: ControllerConfig = field(default_factory=ControllerConfig)
     memory: MemoryConfig = field(default_factory=MemoryConfig)
+    axi: AxiConfig = field(default_factory=AxiConfig)
+    """Counts with the memory end `axi4` only."""
     histogram: HistogramConfig = field(default_factory=HistogramConfig)
     clock_ratio: int = 1
     """Command clock over the clock of the logic beside the memory: near walker, arbiter, controller front end
@@ -316,6 +370,27 @@ class DesignConfig:
 
     def __post_init__(self) -> None:
         _require(self.clock_ratio in (1, 2, 4), "clock_ratio", self.clock_ratio, "1, 2 or 4")
+        if not self.memory.controlled:
+            self._require_axi()
+
+    def _require_axi(self) -> None:
+        """What the memory behind an AXI port has of its own cannot be asked of this design."""
+        where = "with memory.end 'axi4', where the memory has a controller of its own"
+        _require(not self.controller.ecc, "controller.ecc", self.controller.ecc, f"False {where}")
+        _require(not self.checker, "checker", self.checker, f"False {where}")
+        usual = MemoryConfig().address_map
+        _require(
+            self.memory.address_map == usual,
+            "memory.address_map",
+            self.memory.address_map,
+            f"the usual one, {', '.join(usual)}, {where}",
+        )
+        _require(
+            self.memory.atoms * 32 <= 1 << self.axi.address_bits,
+            "axi.address_bits",
+            self.axi.address_bits,
+            f"at least {(self.memory.atoms * 32 - 1).bit_length()} for the memory's {self.memory.atoms * 32} bytes",
+        )
 
     def as_dict(self) -> dict[str, object]:
         """Every parameter as plain JSON types."""

@@ -1,10 +1,10 @@
 """The event counters: what the memory did inside batches, for the COUNT_ registers."""
 
-from amaranth.hdl import Cat, Module, Value
+from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .layouts import AccessMonitor, RowClass, RowOp
+from .layouts import RowClass, RowOp
 
 __all__ = ["EventCounters"]
 
@@ -26,8 +26,8 @@ class EventCounters(wiring.Component):
     clear : In(1)
     enabled : In(channels)
         The channels whose events count; violations count in all of them.
-    access : In(AccessMonitor, as outputs of the controller), row_op : In(RowOp), violation : In(1)
-        `channels` times.
+    read, write : In(1), row_class : In(RowClass), row_op : In(RowOp), violation : In(1)
+        `channels` times: of this cycle's access, row command and report of the checker.
     cycles : Out(64), and one Out(32) for each COUNT_ register
     """
 
@@ -37,7 +37,9 @@ class EventCounters(wiring.Component):
                 "active": In(1),
                 "clear": In(1),
                 "enabled": In(channels),
-                "access": In(AccessMonitor()).array(channels),
+                "read": In(1).array(channels),
+                "write": In(1).array(channels),
+                "row_class": In(RowClass).array(channels),
                 "row_op": In(RowOp).array(channels),
                 "violation": In(1).array(channels),
                 "cycles": Out(64),
@@ -54,15 +56,12 @@ class EventCounters(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
 
-        def accessed(access: wiring.PureInterface) -> Value:
-            return access.row_class != RowClass.NONE
-
         for counter, events in (
-            (self.reads, [accessed(access) & ~access.write for access in self.access]),
-            (self.writes, [accessed(access) & access.write for access in self.access]),
-            (self.row_hits, [access.row_class == RowClass.HIT for access in self.access]),
-            (self.row_closed, [access.row_class == RowClass.CLOSED for access in self.access]),
-            (self.row_conflicts, [access.row_class == RowClass.CONFLICT for access in self.access]),
+            (self.reads, list(self.read)),
+            (self.writes, list(self.write)),
+            (self.row_hits, [found == RowClass.HIT for found in self.row_class]),
+            (self.row_closed, [found == RowClass.CLOSED for found in self.row_class]),
+            (self.row_conflicts, [found == RowClass.CONFLICT for found in self.row_class]),
             (
                 self.refreshes,
                 [(op == RowOp.REFRESH_ALL) | (op == RowOp.REFRESH_BANK) for op in self.row_op],

@@ -3,6 +3,7 @@
 # No `from __future__ import annotations` in a file that declares a data.Struct or annotates a Component's
 # ports: Amaranth would see strings, and the struct would silently be 0 bits wide.
 
+from amaranth.hdl import Value
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -44,6 +45,7 @@ __all__ = [
     "Walk",
     "WalkMonitor",
     "WalkStatus",
+    "access_failed",
 ]
 
 #: Bits of one atom: one HBM access (64-bit pseudo channel, burst length 4).
@@ -95,6 +97,15 @@ class MemoryStatus(enum.Enum, shape=3):
     """The address is beyond the memory; nothing was accessed."""
     MISMATCH = 4
     """A conditional write whose word had changed; nothing was written."""
+    BUS_ERROR = 5
+    """The AXI port answered SLVERR or DECERR: read data is zero and must not be used, and whether a write took
+    place is not known."""
+
+
+def access_failed(status: Value) -> Value:
+    """Neither read nor written as asked; a conditional write that found another word has not failed."""
+    failures = (MemoryStatus.POISONED, MemoryStatus.OUT_OF_RANGE, MemoryStatus.BUS_ERROR)
+    return Value.cast(status).matches(*(failure.value for failure in failures))
 
 
 class MemoryRequest(data.Struct):
@@ -320,6 +331,8 @@ class WalkStatus(enum.Enum, shape=4):
     """A record could not be corrected, or a store failed."""
     WRITE_DENIED = 5
     """A store without write permission."""
+    BUS_ERROR = 6
+    """The AXI port to the memory answered the read of a record with an error."""
 
 
 class VerdictKind(enum.Enum, shape=1):

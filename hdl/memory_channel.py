@@ -1,4 +1,4 @@
-"""A memory channel: near walker, arbiter, controller and device, and the checker of its buses."""
+"""A memory channel: near walker and arbiter, and the memory end below them."""
 
 from typing import Any
 
@@ -12,10 +12,7 @@ from .fabric.clock_divider import ClockDivider
 from .fabric.pass_queue import PassQueue
 from .fabric.register_slice import RegisterSlice
 from .layouts import (
-    AccessMonitor,
     ContextWrite,
-    ErrorMonitor,
-    FaultInjection,
     HopEvent,
     HopMonitor,
     MemoryPort,
@@ -24,14 +21,13 @@ from .layouts import (
     PortMonitor,
     ProgramWrite,
     RefreshMode,
-    RowBus,
     Source,
     Verdict,
     Walk,
 )
-from .memory.checker import RULE_WIDTH, Checker, ColumnMonitor
-from .memory.controller import Controller
-from .memory.device import Device
+from .memory.axi.axi_memory import AxiMemory
+from .memory.controlled import ControlledMemory
+from .memory.end import end_members
 from .memory.stack import StackMap
 from .walker.walker import Walker
 
@@ -39,12 +35,12 @@ __all__ = ["MemoryChannel"]
 
 
 class MemoryChannel(wiring.Component):
-    """One channel of the stack from its ports down to the storage; it shares nothing with other channels.
+    """One channel of the stack from its ports down to the memory end; it shares nothing with other channels.
 
     Addresses at its ports are those of the stack. One that lies in another channel is answered with
     OUT_OF_RANGE, so a near walk that leaves its channel ends with OUT_OF_WINDOW.
 
-    With a `clock_ratio` above 1 the near walker, the arbiter and the controller's front end are on a clock so
+    With a `clock_ratio` above 1 the near walker, the arbiter and the front end below them are on a clock so
     much slower than the ports: what comes in through a port is captured at the end of a slow cycle, what goes
     out leaves at the end of one. A restart begins a slow cycle.
 
@@ -66,50 +62,46 @@ class MemoryChannel(wiring.Component):
         See `Controller`. During a restart the arbiter begins with its reset turn.
     idle : Out(1)
         The near walker is.
-    row : Out(RowBus), column : Out(ColumnMonitor), access : Out(AccessMonitor), hop : Out(HopMonitor)
-        Monitors: the command buses, the column access of this cycle, the near walker.
     port : Out(PortMonitor)
-        Monitor: what passes the controller's memory port.
-    violation : Out(1), violation_rule : Out(RULE_WIDTH)
-        The RTL checker's report of this cycle; 0 without `config.checker`.
-    errors : Out(ErrorMonitor()), fault : In(FaultInjection())
-        What ECC found, and the control of the device's fault injector; only with `config.controller.ecc`.
+        Monitor: what passes the memory port below the arbiter.
+    hop : Out(HopMonitor)
+        Monitor: the near walker.
+    row, column, access, violation, violation_rule, errors, fault, m_axi
+        As far as the memory end has them: see `end_members`.
     """
 
     def __init__(self, config: DesignConfig, *, channel: int) -> None:
         self._config = config
         self._channel = channel
-        members: dict[str, Any] = {
-            "walk": In(MemoryPort()),
-            "bulk": In(MemoryPort()),
-            "launch": In(stream.Signature(Walk)),
-            "verdict": Out(stream.Signature(Verdict)),
-            "program_write": In(ProgramWrite()),
-            "context_write": In(ContextWrite()),
-            "refresh": In(RefreshMode),
-            "restart": In(1),
-            "restarted": Out(1),
-            "idle": Out(1),
-            "row": Out(RowBus()),
-            "column": Out(ColumnMonitor()),
-            "access": Out(AccessMonitor()),
-            "hop": Out(HopMonitor()),
-            "port": Out(PortMonitor()),
-            "violation": Out(1),
-            "violation_rule": Out(RULE_WIDTH),
-        }
-        if config.controller.ecc:
-            members |= {"errors": Out(ErrorMonitor()), "fault": In(FaultInjection())}
-        super().__init__(members)
+        super().__init__(
+            {
+                "walk": In(MemoryPort()),
+                "bulk": In(MemoryPort()),
+                "launch": In(stream.Signature(Walk)),
+                "verdict": Out(stream.Signature(Verdict)),
+                "program_write": In(ProgramWrite()),
+                "context_write": In(ContextWrite()),
+                "refresh": In(RefreshMode),
+                "restart": In(1),
+                "restarted": Out(1),
+                "idle": Out(1),
+                "hop": Out(HopMonitor()),
+                "port": Out(PortMonitor()),
+                **end_members(config),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self._config
         near_walker = Walker(config, source=Source.NEAR_WALKER)
         arbiter = Arbiter(config)
-        m.submodules.controller = controller = Controller(config)
-        m.submodules.device = device = Device(config, channel=self._channel)
+        below: Any = (ControlledMemory if config.memory.controlled else AxiMemory)(
+            config, channel=self._channel
+        )
+        m.submodules.memory = below
 
+        enable: Value = Const(1)
         if config.clock_ratio == 1:
             m.submodules.near_walker = near_walker
             m.submodules.arbiter = ResetInserter(self.restart)(arbiter)
@@ -120,89 +112,57 @@ class MemoryChannel(wiring.Component):
             connect(m, flipped(self.bulk), arbiter.bulk)
             m.d.comb += self.idle.eq(near_walker.idle)
         else:
-            self._on_slower_clock(m, near_walker, arbiter, controller)
+            enable = self._on_slower_clock(m, near_walker, arbiter)
+            m.d.comb += below.enable.eq(enable)
         connect(m, flipped(self.program_write), near_walker.program_write)
         connect(m, flipped(self.context_write), near_walker.context_write)
         connect(m, near_walker.memory, arbiter.near)
-        connect(m, controller.memory.response, arbiter.memory.response)
-        connect(m, controller.row, device.row)
-        connect(m, controller.column, device.column)
-        connect(m, controller.access, flipped(self.access))
+        connect(m, below.memory.response, arbiter.memory.response)
 
-        moves: Value = controller.enable if config.clock_ratio > 1 else Const(1)
-        passing, answer = arbiter.memory.request, controller.memory.response
+        passing, answer = arbiter.memory.request, below.memory.response
         m.d.comb += [
-            self.port.accepted.eq(passing.valid & passing.ready & moves),
+            self.port.accepted.eq(passing.valid & passing.ready & enable),
             self.port.request_tag.eq(passing.payload.tag),
             self.port.request_write.eq(passing.payload.write),
             self.port.request_conditional.eq(passing.payload.conditional),
-            self.port.answered.eq(answer.valid & answer.ready & moves),
+            self.port.answered.eq(answer.valid & answer.ready & enable),
             self.port.response_tag.eq(answer.payload.tag),
             self.port.response_write.eq(answer.payload.write),
         ]
 
         # Within the channel addresses count from 0: its own number is taken off the top bits, and what is
         # left of another's is out of range.
-        stack = StackMap(config.memory)
-        first = stack.first(self._channel)
-        asked, request = arbiter.memory.request, controller.memory.request
+        first = StackMap(config.memory).first(self._channel)
+        request = below.memory.request
         m.d.comb += [
-            request.valid.eq(asked.valid),
-            asked.ready.eq(request.ready),
-            request.payload.eq(asked.payload),
+            request.valid.eq(passing.valid),
+            passing.ready.eq(request.ready),
+            request.payload.eq(passing.payload),
         ]
         if self._channel:
             m.d.comb += [
-                request.payload.address.eq(asked.payload.address ^ first),
+                request.payload.address.eq(passing.payload.address ^ first),
                 self.verdict.payload.channel.eq(self._channel),
             ]
 
         m.d.comb += [
-            controller.refresh.eq(self.refresh),
-            controller.restart.eq(self.restart),
-            near_walker.crowded.eq(controller.crowded),
-            controller.press.eq(near_walker.presses),
-            self.restarted.eq(controller.restarted),
+            below.restart.eq(self.restart),
+            below.press.eq(near_walker.presses),
+            near_walker.crowded.eq(below.crowded),
+            self.restarted.eq(below.restarted),
         ]
-        if config.controller.ecc:
-            # An injector that is armed for an atom of one channel is disarmed in the others.
-            fault = self.fault
-            mine = stack.channel_wires(fault.address) == self._channel
-            m.d.comb += [
-                device.fault.address.eq(fault.address ^ first),
-                device.fault.lane.eq(fault.lane),
-                device.fault.flips.eq(fault.flips),
-                device.fault.set_flips.eq(fault.set_flips),
-                device.fault.set_armed.eq(fault.set_armed),
-                device.fault.arm.eq(fault.arm & mine),
-                device.fault.sticky.eq(fault.sticky),
-                fault.armed.eq(device.fault.armed),
-                self.errors.corrected.eq(controller.errors.corrected),
-                self.errors.uncorrectable.eq(controller.errors.uncorrectable),
-                self.errors.address.eq(controller.errors.address | first),
-            ]
-        listeners = [(self.row, self.column)]
-        if config.checker:
-            m.submodules.checker = checker = Checker(config)
-            listeners.append((checker.row, checker.column))
-            m.d.comb += [
-                checker.refresh_enable.eq((self.refresh != RefreshMode.NONE) & ~self.restart),
-                self.violation.eq(checker.violation),
-                self.violation_rule.eq(checker.rule),
-            ]
-        for row, column in listeners:
-            m.d.comb += [
-                getattr(row, name).eq(getattr(controller.row, name))
-                for name in ("op", "pseudo_channel", "bank", "row")
-            ]
-            m.d.comb += [
-                getattr(column, name).eq(getattr(controller.column, name))
-                for name in ("op", "pseudo_channel", "bank", "column")
-            ]
+        if config.memory.controlled:
+            m.d.comb += below.refresh.eq(self.refresh)
+        for name, member in end_members(config).items():
+            outer, inner = getattr(self, name), getattr(below, name)
+            if member.is_signature:
+                connect(m, inner, flipped(outer))
+            else:
+                m.d.comb += outer.eq(inner)
         return m
 
-    def _on_slower_clock(self, m: Module, near_walker: Walker, arbiter: Arbiter, controller: Any) -> None:
-        """Walker, arbiter and the controller's port on an enable, and what converts at the ports."""
+    def _on_slower_clock(self, m: Module, near_walker: Walker, arbiter: Arbiter) -> Value:
+        """Walker and arbiter on an enable, which the memory's port takes too, and what converts at the ports."""
         ratio = self._config.clock_ratio
         m.submodules.divider = divider = ClockDivider(ratio)
         enable = divider.enable
@@ -210,7 +170,7 @@ class MemoryChannel(wiring.Component):
         set_up = self.program_write.enable | self.context_write.enable
         m.submodules.near_walker = EnableInserter(enable | set_up)(near_walker)
         m.submodules.arbiter = ResetInserter(self.restart)(EnableInserter(enable)(arbiter))
-        m.d.comb += [controller.enable.eq(enable), divider.align.eq(self.restart & self.restarted)]
+        m.d.comb += divider.align.eq(self.restart & self.restarted)
 
         def captured(name: str, shape: Any, source: Any, sink: Any) -> RegisterSlice:
             m.submodules[f"{name}_slice"] = register = RegisterSlice(shape)
@@ -245,3 +205,4 @@ class MemoryChannel(wiring.Component):
             self.hop.context.eq(near_walker.hop.context),
             self.hop.address.eq(near_walker.hop.address),
         ]
+        return enable

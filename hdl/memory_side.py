@@ -12,10 +12,7 @@ from .fabric.router import Router
 from .fabric.stream_merge import StreamMerge
 from .layouts import (
     CHANNEL_WIDTH,
-    AccessMonitor,
     ContextWrite,
-    ErrorMonitor,
-    FaultInjection,
     HopMonitor,
     Launch,
     MemoryPort,
@@ -24,11 +21,10 @@ from .layouts import (
     PortMonitor,
     ProgramWrite,
     RefreshMode,
-    RowBus,
     Verdict,
     Walk,
 )
-from .memory.checker import RULE_WIDTH, ColumnMonitor
+from .memory.end import end_members
 from .memory.stack import StackMap
 from .memory_channel import MemoryChannel
 from .walker.launch_group import LaunchGroup
@@ -62,11 +58,12 @@ class MemorySide(wiring.Component):
         See `Controller`: all controllers have restarted.
     idle : Out(1)
         Every near walker is, and no walk is on its way to one.
-    row, column, access, hop, port : Out, `channels` times
+    hop, port : Out, `channels` times
         Monitors, see `MemoryChannel`.
-    violation, violation_rule : Out, `channels` times
-    errors : Out(ErrorMonitor()), `channels` times; fault : In(FaultInjection())
-        Only with `config.controller.ecc`. A fault strikes in the channel of its address.
+    row, column, access, violation, violation_rule, errors, m_axi : Out, `channels` times
+        As far as the memory ends have them: see `end_members`.
+    fault : In(FaultInjection())
+        One for all channels: a fault strikes in the channel of its address.
     """
 
     def __init__(self, config: DesignConfig) -> None:
@@ -84,17 +81,19 @@ class MemorySide(wiring.Component):
             "restart": In(1),
             "restarted": Out(1),
             "idle": Out(1),
-            "row": Out(RowBus()).array(channels),
-            "column": Out(ColumnMonitor()).array(channels),
-            "access": Out(AccessMonitor()).array(channels),
             "hop": Out(HopMonitor()).array(channels),
             "port": Out(PortMonitor()).array(channels),
-            "violation": Out(1).array(channels),
-            "violation_rule": Out(RULE_WIDTH).array(channels),
+            **self._end_members(),
         }
-        if config.controller.ecc:
-            members |= {"errors": Out(ErrorMonitor()).array(channels), "fault": In(FaultInjection())}
         super().__init__(members)
+
+    def _end_members(self) -> dict[str, Any]:
+        """Those of the channels' memory ends, each for every channel; the control of faults is shared."""
+        channels = self._config.memory.channels
+        return {
+            name: member if name == "fault" else member.array(channels)
+            for name, member in end_members(self._config).items()
+        }
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -113,18 +112,18 @@ class MemorySide(wiring.Component):
                 channel.context_write.enable.eq(self.context_write.enable & (self.context_channel == number)),
                 channel.refresh.eq(self.refresh),
                 channel.restart.eq(self.restart),
-                self.violation[number].eq(channel.violation),
-                self.violation_rule[number].eq(channel.violation_rule),
             ]
-            for name in ("row", "column", "access", "hop", "port"):
-                connect(m, getattr(channel, name), flipped(getattr(self, name)[number]))
-            if self._config.controller.ecc:
-                connect(m, channel.errors, flipped(self.errors[number]))
-                m.d.comb += [
-                    getattr(channel.fault, name).eq(getattr(self.fault, name))
-                    for name in ("address", "lane", "flips", "set_flips", "set_armed", "arm", "sticky")
-                ]
-        if self._config.controller.ecc:
+            for name, member in {**self._end_members(), "hop": None, "port": None}.items():
+                if name == "fault":
+                    m.d.comb += [
+                        getattr(channel.fault, wire).eq(getattr(self.fault, wire))
+                        for wire in ("address", "lane", "flips", "set_flips", "set_armed", "arm", "sticky")
+                    ]
+                elif member is None or member.is_signature:
+                    connect(m, getattr(channel, name), flipped(getattr(self, name)[number]))
+                else:
+                    m.d.comb += getattr(self, name)[number].eq(getattr(channel, name))
+        if "fault" in self._end_members():
             m.d.comb += self.fault.armed.eq(Cat(channel.fault.armed for channel in channels).any())
         m.submodules.launches = launches = LaunchGroup()
         connect(m, flipped(self.launch), launches.input)

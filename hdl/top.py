@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, ResetInserter
+from amaranth.hdl import ClockDomain, ClockSignal, Module, ResetInserter
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -15,8 +15,8 @@ from .fabric.link import Link
 from .fabric.merge import BulkMerge
 from .histogram import Histograms
 from .hostport import HostPort
-from .layouts import AccessMonitor, HopMonitor, PortMonitor, RowBus, Source
-from .memory.checker import ColumnMonitor
+from .layouts import HopMonitor, PortMonitor, RowClass, Source
+from .memory.end import end_members
 from .memory_side import MemorySide
 from .mover import DataMover
 from .scratchpad import Scratchpad
@@ -36,12 +36,15 @@ class Clew(wiring.Component):
         The host, see `hdl/registers.py`.
     interrupt : Out(1)
         Level: a batch is done.
-    row : Out(RowBus), column : Out(ColumnMonitor)
-        Monitors: the command buses of a channel.
+    row : Out(RowBus), column : Out(ColumnMonitor, or ColumnBus)
+        The command buses of a channel: monitors, or with the memory end `bus` the buses to its device.
     access : Out(AccessMonitor)
         Monitor: the column access of this cycle.
+    m_axi : Out(Axi4), m_axi_aclk : In(1), m_axi_aresetn : In(1)
+        With the memory end `axi4`, instead of those: a channel's manager, and clock and reset (active low) of
+        all of them. `m_axi_aresetn` and `rst` are asserted together, while no transaction is under way.
     port : Out(PortMonitor)
-        Monitor: what passes the memory port of a channel's controller.
+        Monitor: what passes a channel's memory port below the arbiter.
     near_hop, far_hop : Out(HopMonitor)
         Monitors: progress of the walkers.
     batch_active : Out(1)
@@ -49,8 +52,8 @@ class Clew(wiring.Component):
     violation : Out(1), violation_rule : Out(8)
         The RTL checker's report of this cycle; only with `config.checker`.
 
-    With more than one channel `row`, `column`, `access`, `port`, `near_hop`, `violation` and `violation_rule`
-    are arrays by channel.
+    With more than one channel `row`, `column`, `access`, `m_axi`, `port`, `near_hop`, `violation` and
+    `violation_rule` are arrays by channel.
     """
 
     def __init__(self, config: DesignConfig) -> None:
@@ -61,19 +64,22 @@ class Clew(wiring.Component):
             """A member of every channel."""
             return member if channels == 1 else member.array(channels)
 
-        members = {
-            "s_axil": In(AxiLite()),
-            "interrupt": Out(1),
-            "row": each(Out(RowBus())),
-            "column": each(Out(ColumnMonitor())),
-            "access": each(Out(AccessMonitor())),
+        members: dict[str, Any] = {"s_axil": In(AxiLite()), "interrupt": Out(1)}
+        if not config.memory.controlled:
+            members |= {"m_axi_aclk": In(1), "m_axi_aresetn": In(1)}
+        end = end_members(config)
+        self._shown = [
+            name
+            for name in ("m_axi", "row", "column", "access", "violation", "violation_rule")
+            if name in end and (config.checker or not name.startswith("violation"))
+        ]
+        members |= {name: each(end[name]) for name in self._shown}
+        members |= {
             "port": each(Out(PortMonitor())),
             "near_hop": each(Out(HopMonitor())),
             "far_hop": Out(HopMonitor()),
             "batch_active": Out(1),
         }
-        if config.checker:
-            members |= {"violation": each(Out(1)), "violation_rule": each(Out(8))}
         super().__init__(members)
 
     def _each(self, name: str) -> list[Any]:
@@ -178,26 +184,18 @@ class Clew(wiring.Component):
             host_port.count_violations.eq(counters.violations),
         ]
         connect(m, far_walker.hop, flipped(self.far_hop))
-        for name, monitors in (
-            ("row", memory_side.row),
-            ("column", memory_side.column),
-            ("access", memory_side.access),
-            ("port", memory_side.port),
-            ("near_hop", memory_side.hop),
-        ):
+        shown = {name: getattr(memory_side, name) for name in self._shown}
+        for name, monitors in {**shown, "port": memory_side.port, "near_hop": memory_side.hop}.items():
             for seen, monitor in zip(monitors, self._each(name), strict=True):
-                connect(m, seen, flipped(monitor))
-        for channel, access in enumerate(memory_side.access):
-            m.d.comb += [
-                counters.access[channel].row_class.eq(access.row_class),
-                counters.access[channel].tag.eq(access.tag),
-                counters.access[channel].write.eq(access.write),
-                counters.row_op[channel].eq(memory_side.row[channel].op),
-                counters.violation[channel].eq(memory_side.violation[channel]),
-            ]
+                if name.startswith("violation"):
+                    m.d.comb += monitor.eq(seen)
+                else:
+                    connect(m, seen, flipped(monitor))
+        self._count(m, counters, memory_side)
         if config.controller.ecc:
             m.submodules.error_log = error_log = ErrorLog(channels=config.memory.channels)
-            connect(m, settings.fault, memory_side.fault)
+            if config.memory.end == "model":
+                connect(m, settings.fault, memory_side.fault)
             for found, listener in zip(memory_side.errors, error_log.errors, strict=True):
                 connect(m, found, listener)
             m.d.comb += [
@@ -207,11 +205,33 @@ class Clew(wiring.Component):
                 host_port.count_uncorrectable.eq(error_log.uncorrectable),
                 host_port.uncorrectable_address.eq(error_log.uncorrectable_address),
             ]
-        if config.checker:
-            for name in ("violation", "violation_rule"):
-                for seen, monitor in zip(getattr(memory_side, name), self._each(name), strict=True):
-                    m.d.comb += monitor.eq(seen)
+        if not config.memory.controlled:
+            # Registered: a reset may be released at any time before the edge.
+            m.domains.axi = axi = ClockDomain("axi")
+            m.domains.axi_outside = ClockDomain("axi_outside", reset_less=True)
+            m.d.comb += [axi.clk.eq(self.m_axi_aclk), ClockSignal("axi_outside").eq(self.m_axi_aclk)]
+            m.d.axi_outside += axi.rst.eq(~self.m_axi_aresetn)
         return m
+
+    def _count(self, m: Module, counters: EventCounters, memory_side: MemorySide) -> None:
+        """What the counters listen to: accesses at the device, or where there is none at the memory port."""
+        for channel in range(self._config.memory.channels):
+            if not self._config.memory.controlled:
+                port = memory_side.port[channel]
+                m.d.comb += [
+                    counters.read[channel].eq(port.accepted & ~port.request_write),
+                    counters.write[channel].eq(port.accepted & port.request_write),
+                ]
+                continue
+            access = memory_side.access[channel]
+            accessed = access.row_class != RowClass.NONE
+            m.d.comb += [
+                counters.read[channel].eq(accessed & ~access.write),
+                counters.write[channel].eq(accessed & access.write),
+                counters.row_class[channel].eq(access.row_class),
+                counters.row_op[channel].eq(memory_side.row[channel].op),
+                counters.violation[channel].eq(memory_side.violation[channel]),
+            ]
 
     @staticmethod
     def _control_cache(m: Module, cache: Cache, host_port: HostPort, sequencer: Sequencer) -> None:

@@ -7,7 +7,7 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import DesignConfig
-from ..layouts import ADDRESS_WIDTH, CONTEXT_WIDTH, MemoryPort, MemoryRequest, MemoryResponse, MemoryStatus
+from ..layouts import ADDRESS_WIDTH, CONTEXT_WIDTH, MemoryPort, MemoryRequest, MemoryResponse, access_failed
 from .cache_cells import SETS_BITS, WAYS_BITS, CacheCells, CacheOp
 from .channel import Channel
 from .pass_queue import PassQueue
@@ -179,7 +179,7 @@ class Cache(wiring.Component):
                     writing[index] + (accepted & source.payload.write) - (answered & sink.payload.write)
                 ),
             ]
-            failed.append(answered & sink.payload.write & _failed(sink))
+            failed.append(answered & sink.payload.write & access_failed(sink.payload.status))
             inside.append(hits.idle & (unsent == 0))
 
         # -- The cells --
@@ -239,7 +239,7 @@ class Cache(wiring.Component):
             write.data.eq(request.address),
             read.addr.eq(response.payload.tag.context),
         ]
-        good = ~response.payload.write & ~_failed(response)
+        good = ~response.payload.write & ~access_failed(response.payload.status)
         with m.If(response.valid & response.ready & good & (self.ways != 0)):
             m.d.sync += [
                 filling.eq(1),
@@ -247,9 +247,3 @@ class Cache(wiring.Component):
                 owner.eq(response.payload.tag.context),
                 data.eq(response.payload.data),
             ]
-
-
-def _failed(response: Any) -> Value:
-    """Neither read nor written as asked; a conditional write that found another word has not failed."""
-    status = response.payload.status
-    return (status == MemoryStatus.POISONED) | (status == MemoryStatus.OUT_OF_RANGE)

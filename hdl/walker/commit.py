@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..layouts import ADDRESS_WIDTH, MemoryStatus, VerdictKind, WalkStatus
+from ..layouts import ADDRESS_WIDTH, MemoryStatus, VerdictKind, WalkStatus, access_failed
 from .contexts import Deferred, Outcome
 from .datapath import Step
 from .isa import ExitKind
@@ -83,7 +83,7 @@ class Commit(wiring.Component):
         readable = Signal()
         stopped = Signal()
         m.d.comb += [
-            readable.eq((self.status != MemoryStatus.POISONED) & (self.status != MemoryStatus.OUT_OF_RANGE)),
+            readable.eq(~access_failed(self.status)),
             self.steps.eq(self.executing & readable & (self.remaining != 0)),
             self.stores.eq(self.steps & step.store & self.writable & store_within),
             # Everything before the exit that ends the walk.
@@ -94,9 +94,13 @@ class Commit(wiring.Component):
         with m.If(self.launching):
             m.d.comb += end.eq(Mux(null, WalkStatus.NULL_POINTER, WalkStatus.OUT_OF_WINDOW))
         with m.Elif(~readable):
-            m.d.comb += end.eq(
-                Mux(self.status == MemoryStatus.POISONED, WalkStatus.POISONED, WalkStatus.OUT_OF_WINDOW)
-            )
+            with m.Switch(self.status):
+                with m.Case(MemoryStatus.POISONED):
+                    m.d.comb += end.eq(WalkStatus.POISONED)
+                with m.Case(MemoryStatus.BUS_ERROR):
+                    m.d.comb += end.eq(WalkStatus.BUS_ERROR)
+                with m.Default():
+                    m.d.comb += end.eq(WalkStatus.OUT_OF_WINDOW)
         with m.Elif(self.remaining == 0):
             m.d.comb += end.eq(WalkStatus.BUDGET_SPENT)
         with m.Elif(stopped):

@@ -23,6 +23,7 @@ from ..layouts import (
     VerdictKind,
     Walk,
     WalkStatus,
+    access_failed,
 )
 from .commit import Commit
 from .contexts import Contexts, Deferred, context_bits
@@ -57,8 +58,8 @@ class Walker(wiring.Component):
     **Stores.** A store also changes the context's copy of the record, a conditional one too, whether or not
     memory was written. At most `STORES_LIMIT` of a context are unanswered; further ones wait. The verdict
     that ends a walk is held until all stores are answered: it says that they are globally ordered. A
-    store that was answered with POISONED or OUT_OF_RANGE turns DONE and NULL_POINTER, which are answers, into
-    POISONED; MISMATCH is ignored.
+    store that was answered with POISONED, OUT_OF_RANGE or BUS_ERROR turns DONE and NULL_POINTER, which are
+    answers, into POISONED; MISMATCH is ignored.
 
     **Tenants.** Contexts belong to one of two tenants. While both walk, `FairShare` says whose reads have no
     priority in the memory and which wait, `StoreShare` which requests wait because of stores, stores have no
@@ -173,7 +174,7 @@ class Walker(wiring.Component):
             # A record that could not be read leaves the walk at the record that the load came from.
             selected.address.eq(
                 Mux(
-                    (selection.direct | arrived.bit_select(selection.context, 1)) & ~_failed(status),
+                    (selection.direct | arrived.bit_select(selection.context, 1)) & ~access_failed(status),
                     state.target,
                     state.address,
                 )
@@ -272,7 +273,7 @@ class Walker(wiring.Component):
             stores.issue.eq(send_store),
             stores.answer_context.eq(selection.record_context),
             stores.answer.eq(self.memory.response.valid & self.memory.response.ready & response.write),
-            stores.answer_failed.eq(_failed(response.status)),
+            stores.answer_failed.eq(access_failed(response.status)),
             store_share.contested.eq(fair_share.contested),
             store_share.crowded.eq(self.crowded),
             self.presses.eq(store_share.presses),
@@ -471,8 +472,3 @@ class _Selected:
 
     def __iter__(self) -> Iterator[Signal]:
         yield from (self.valid, self.context, self.status, self.address)
-
-
-def _failed(status: Value) -> Value:
-    """The access gave nothing that may be used."""
-    return (status == MemoryStatus.POISONED) | (status == MemoryStatus.OUT_OF_RANGE)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from amaranth.hdl import Shape
@@ -89,8 +91,12 @@ class Scoreboard:
 
     atoms: int
     memory: dict[int, int] = field(default_factory=dict)
+    failing: Callable[[int], bool] = lambda address: False
+    """Addresses that a bus behind the port answers with an error."""
     latencies: list[tuple[Request, int]] = field(default_factory=list)
     """Every answered request with the cycles from its acceptance to its response."""
+    statuses: Counter[MemoryStatus] = field(default_factory=Counter)
+    """Of the answers."""
     _waiting: dict[int, _Expected] = field(default_factory=dict)
 
     @property
@@ -110,6 +116,8 @@ class Scoreboard:
         bits = sum(0xFF << 8 * byte for byte in range(ATOM_BYTES) if request.mask >> byte & 1)
         if request.address >= self.atoms:
             status = MemoryStatus.OUT_OF_RANGE
+        elif self.failing(request.address):
+            status = MemoryStatus.BUS_ERROR
         elif not request.write:
             data = old
         elif request.conditional and (old & bits) != (_spread(request.expected) & bits):
@@ -131,6 +139,7 @@ class Scoreboard:
                 f"expected {waiting.data:#x}"
             )
         self.latencies.append((request, cycle - waiting.cycle))
+        self.statuses[response.status] += 1
         return cycle - waiting.cycle
 
 

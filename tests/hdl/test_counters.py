@@ -20,17 +20,19 @@ def test_counts_what_happens_inside_batches_until_cleared(seed: int, channels: i
     expected: Counter[str] = Counter()
 
     def event(ctx, channel: int, *, counts: bool) -> None:
-        access, row_class = dut.access[channel], choose.choice(list(RowClass))
+        row_class = choose.choice(list(RowClass))
         write, row_op = choose.getrandbits(1), choose.choice(list(RowOp))
         violation = int(choose.random() < 0.1)
-        ctx.set(access.row_class, row_class)
-        ctx.set(access.write, write)
+        accessed = row_class != RowClass.NONE
+        ctx.set(dut.read[channel], accessed and not write)
+        ctx.set(dut.write[channel], accessed and write)
+        ctx.set(dut.row_class[channel], row_class)
         ctx.set(dut.row_op[channel], row_op)
         ctx.set(dut.violation[channel], violation)
         expected["violations"] += violation
         if counts:
             expected["refreshes"] += row_op in (RowOp.REFRESH_ALL, RowOp.REFRESH_BANK)
-            if row_class != RowClass.NONE:
+            if accessed:
                 expected["writes" if write else "reads"] += 1
                 expected[CLASSES[row_class]] += 1
 
