@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hdl.config import CONFIGS
+from hdl.config import CONFIGS, MEMORY_ENDS
 
 from .bench_cli import app as bench_app
 from .errors import InputError
@@ -292,13 +292,29 @@ def demo(
 def verilog(
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for clew.v and what goes with it.")],
     config: Annotated[str, typer.Option(help=f"One of {', '.join(CONFIGS)}.")] = "default",
+    memory: Annotated[
+        str,
+        typer.Option(
+            help="What the memory channels end with: model (controller and device), bus (the controller, "
+            "its buses as ports) or axi4 (AXI4 managers)."
+        ),
+    ] = "model",
+    channels: Annotated[
+        int | None, typer.Option(help="Memory channels: 1, 2, 4, 8 or 16; else the configuration's.")
+    ] = None,
 ) -> None:
     """Write the design as Verilog, with a JSON side-car that describes it, a file list and a FuseSoC core."""
     from hdl.package import write_design
 
     if config not in CONFIGS:
         raise InputError(f"unknown configuration {config!r}: expected one of {', '.join(CONFIGS)}")
-    for path in write_design(config, out):
+    if memory not in MEMORY_ENDS:
+        raise InputError(f"unknown memory end {memory!r}: expected one of {', '.join(MEMORY_ENDS)}")
+    try:
+        paths = write_design(config, out, end=memory, channels=channels)
+    except ValueError as error:
+        raise InputError(f"configuration {config!r}: {error}") from None
+    for path in paths:
         typer.echo(path)
 
 

@@ -385,11 +385,12 @@ class DesignConfig:
             self.memory.address_map,
             f"the usual one, {', '.join(usual)}, {where}",
         )
+        needed = (self.memory.atoms * 32 - 1).bit_length()
         _require(
-            self.memory.atoms * 32 <= 1 << self.axi.address_bits,
+            needed <= self.axi.address_bits,
             "axi.address_bits",
             self.axi.address_bits,
-            f"at least {(self.memory.atoms * 32 - 1).bit_length()} for the memory's {self.memory.atoms * 32} bytes",
+            f"at least the {needed} that the memory's bytes need",
         )
 
     def as_dict(self) -> dict[str, object]:

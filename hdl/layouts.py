@@ -98,8 +98,8 @@ class MemoryStatus(enum.Enum, shape=3):
     MISMATCH = 4
     """A conditional write whose word had changed; nothing was written."""
     BUS_ERROR = 5
-    """The AXI port answered SLVERR or DECERR: read data is zero and must not be used, and whether a write took
-    place is not known."""
+    """The AXI port answered SLVERR or DECERR: read data is zero and must not be used, and whether a write
+    took place is not known."""
 
 
 def access_failed(status: Value) -> Value:

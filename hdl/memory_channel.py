@@ -162,7 +162,7 @@ class MemoryChannel(wiring.Component):
         return m
 
     def _on_slower_clock(self, m: Module, near_walker: Walker, arbiter: Arbiter) -> Value:
-        """Walker and arbiter on an enable, which the memory's port takes too, and what converts at the ports."""
+        """Walker and arbiter on an enable, which the end's port takes too, and what converts at the ports."""
         ratio = self._config.clock_ratio
         m.submodules.divider = divider = ClockDivider(ratio)
         enable = divider.enable

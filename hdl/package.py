@@ -42,7 +42,7 @@ def _git_revision() -> str | None:
 def _external_modules(config: DesignConfig) -> list[str]:
     """The modules with a body in C that the Verilog of `config` instantiates and does not hold."""
     return [
-        *(["clew_storage"] if config.memory.storage == "dpi" else []),
+        *(["clew_storage"] if config.memory.end == "model" and config.memory.storage == "dpi" else []),
         *(["clew_cache_cells"] if config.cache.body == "dpi" else []),
     ]
 
@@ -56,6 +56,7 @@ def side_car(config: DesignConfig, component: Component, *, name: str) -> dict[s
         "configuration_hash": f"{config.hash:#010x}",
         "git_revision": _git_revision(),
         "parameters": config.as_dict(),
+        "memory_end": config.memory.end,
         "clock_ns": config.memory.timing.clock_ns,
         "external_modules": _external_modules(config),
         "ports": [dataclasses.asdict(port) for port in ports(component)],
@@ -110,17 +111,33 @@ targets:
 """
 
 
-def write_design(config_name: str, out_dir: Path) -> list[Path]:
+def _ended(config: DesignConfig, *, end: str | None, channels: int | None) -> DesignConfig:
+    """`config` with another memory end or number of channels; None: its own. Raises ValueError."""
+    memory = config.memory
+    if end is not None:
+        memory = dataclasses.replace(memory, end=end)
+    if channels is not None:
+        memory = dataclasses.replace(memory, channels=channels)
+    if not memory.controlled:
+        # The size of a configuration's own device says nothing of the memory behind the port.
+        memory = dataclasses.replace(memory, rows=None, columns=None)
+    return dataclasses.replace(config, memory=memory)
+
+
+def write_design(
+    config_name: str, out_dir: Path, *, end: str | None = None, channels: int | None = None
+) -> list[Path]:
     """Writes the design of a named configuration into a folder; gives the paths of what is there now.
 
     `clew.v` is the Verilog, `clew.json` its side-car, `clew.f` the file list, `clew.core` FuseSoC's
-    description and `clew.vlt` Verilator's waivers. They take their names only when all are written. Raises
-    ValueError for an unknown configuration.
+    description and `clew.vlt` Verilator's waivers. They take their names only when all are written. `end` and
+    `channels` are other ones than the configuration's; with the end `axi4` the memory has the preset's own
+    size. Raises ValueError for an unknown configuration, and for an end and channels that cannot be built.
     """
     # Here, so that describing one block does not load the whole design.
     from .top import Clew
 
-    config = named_config(config_name)
+    config = _ended(named_config(config_name), end=end, channels=channels)
     component = Clew(config)
     # The side-car first: converting elaborates the component.
     description = json.dumps(side_car(config, component, name=config_name), indent=2) + "\n"

@@ -39,6 +39,12 @@ _MONITORS = {
             "pseudo_channel": "the pseudo channel it is for.",
             "bank": "the bank within the pseudo channel.",
             "column": "the atom within the open row.",
+            "write_data": "data of a write, with its command; the device applies the write latency.",
+            "write_mask": "byte enables of a write.",
+            "read_valid": "data of a read is there, read latency and burst after its command.",
+            "read_data": "data of a read, in the order of the commands.",
+            "write_check": "check bits of the write data.",
+            "read_check": "check bits of the read data.",
         },
     ),
     "access": (
@@ -143,13 +149,17 @@ def ports(component: Component) -> list[Port]:
         Port(name=name, direction="input", width=1, description=_PORTS[name], optional=False)
         for name in ("clk", "rst")
     ]
-    for name, (path, value, direction) in port_values(component).items():
+    values = port_values(component)
+    # A column bus with data goes to a device, and so does the row bus beside it.
+    to_device = any(path[-1] == "read_data" for path, *_ in values.values())
+    observing = _MONITORS.keys() - ({"row", "column"} if to_device else set())
+    for name, (path, value, direction) in values.items():
         members = tuple(part for part in path if isinstance(part, str))
         try:
             description = _description(members)
         except (KeyError, StopIteration):
             raise KeyError(f"port {name}: hdl/port_table.py does not say what it is") from None
-        optional = members[0] in _MONITORS and direction.value == "output"
+        optional = members[0] in observing and direction.value == "output"
         found.append(
             Port(
                 name=name,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import ClockDomain, ClockSignal, Module, ResetInserter
+from amaranth.hdl import ClockDomain, ClockSignal, Module, ResetInserter, ResetSignal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -207,10 +207,10 @@ class Clew(wiring.Component):
             ]
         if not config.memory.controlled:
             # Registered: a reset may be released at any time before the edge.
-            m.domains.axi = axi = ClockDomain("axi")
+            m.domains.axi = ClockDomain("axi")
             m.domains.axi_outside = ClockDomain("axi_outside", reset_less=True)
-            m.d.comb += [axi.clk.eq(self.m_axi_aclk), ClockSignal("axi_outside").eq(self.m_axi_aclk)]
-            m.d.axi_outside += axi.rst.eq(~self.m_axi_aresetn)
+            m.d.comb += [ClockSignal(domain).eq(self.m_axi_aclk) for domain in ("axi", "axi_outside")]
+            m.d.axi_outside += ResetSignal("axi").eq(~self.m_axi_aresetn)
         return m
 
     def _count(self, m: Module, counters: EventCounters, memory_side: MemorySide) -> None:

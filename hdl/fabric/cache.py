@@ -7,7 +7,15 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import DesignConfig
-from ..layouts import ADDRESS_WIDTH, CONTEXT_WIDTH, MemoryPort, MemoryRequest, MemoryResponse, access_failed
+from ..layouts import (
+    ADDRESS_WIDTH,
+    CONTEXT_WIDTH,
+    MemoryPort,
+    MemoryRequest,
+    MemoryResponse,
+    MemoryStatus,
+    access_failed,
+)
 from .cache_cells import SETS_BITS, WAYS_BITS, CacheCells, CacheOp
 from .channel import Channel
 from .pass_queue import PassQueue

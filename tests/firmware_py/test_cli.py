@@ -282,6 +282,20 @@ def test_registers_prints_the_page(monkeypatch, capsys, tmp_path):
 
 
 def test_an_unknown_configuration_is_refused(monkeypatch, capsys, tmp_path):
+    for options, expected in (
+        (("--memory", "ddr"), "unknown memory end 'ddr': expected one of model, bus, axi4"),
+        (
+            ("--channels", "3"),
+            "'default': memory.channels is 3: expected a power of two up to 16",
+        ),
+        (
+            ("--memory", "axi4", "--config", "testbench"),
+            "configuration 'testbench': checker is True: expected False with memory.end 'axi4'",
+        ),
+    ):
+        status, _, errors = clew(monkeypatch, capsys, "verilog", "-o", tmp_path / "v", *options)
+        assert status == 2
+        assert expected in errors
     status, _, errors = clew(monkeypatch, capsys, "verilog", "-o", tmp_path / "v", "--config", "huge")
     assert status == 2
     assert errors.startswith("clew: unknown configuration 'huge': expected one of default, small, ")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hdl.config import CONFIGS, MemoryConfig
+from hdl.config import CONFIGS, DesignConfig, MemoryConfig
 from hdl.generate import verilog
 from hdl.package import SLANG_WAIVERS, VERILATOR_WAIVERS
 from hdl.top import Clew
@@ -33,10 +33,17 @@ def _slang(design: Path) -> str:
     return done.stdout + done.stderr if done.returncode else ""
 
 
-@pytest.mark.parametrize("config", ["small", "stack", "default"])
-def test_lint_is_clean_with_the_named_waivers(config: str) -> None:
+_AXI = dataclasses.replace(CONFIGS["small"], memory=MemoryConfig(end="axi4"))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [*(CONFIGS[name] for name in ("small", "stack", "default")), _AXI],
+    ids=["small", "stack", "default", "axi4"],
+)
+def test_lint_is_clean_with_the_named_waivers(config: DesignConfig) -> None:
     """All designs that synthesize; the others are linted whenever they are built."""
-    design = design_verilog(CONFIGS[config])
+    design = design_verilog(config)
     run_tool([*_VERILATOR, design.name], folder=design.parent)
     assert _slang(design) == ""
 

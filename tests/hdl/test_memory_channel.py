@@ -6,15 +6,19 @@ The rest of a channel is tested in the whole design; this needs no build.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, connect
 
 from hdl.config import ControllerConfig, DesignConfig, MemoryConfig, WalkerConfig
 from hdl.layouts import HopEvent, RefreshMode, Source
 from hdl.memory.address import AddressMap, Place
+from hdl.memory.device import Device
 from hdl.memory_channel import MemoryChannel
 from hdl.walker.isa import Exit, ExitKind, Instruction
 
@@ -61,10 +65,33 @@ async def _write(ctx: Any, port: Any, address: int, data: int) -> None:
     assert (await get(ctx, port.response)).write
 
 
-def _walk(ratio: int, *, before: int, bulk: int = 0, seed: int = 0) -> _Seen:
+class _DeviceOutside(wiring.Component):
+    """A channel whose memory end is `bus`, wired to a device: with the members that the other end has."""
+
+    def __init__(self, config: DesignConfig) -> None:
+        self._config = config
+        super().__init__(MemoryChannel(config, channel=0).signature)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = replace(self._config, memory=replace(self._config.memory, end="bus"))
+        m.submodules.channel = channel = MemoryChannel(config, channel=0)
+        m.submodules.device = device = Device(config)
+        connect(m, channel.row, device.row)
+        connect(m, channel.column, device.column)
+        for path, member, value in self.signature.flatten(self):
+            inner = channel
+            for name in path:
+                inner = getattr(inner, name)
+            if path[0] not in ("row", "column"):
+                m.d.comb += inner.eq(value) if member.flow == In else value.eq(inner)
+        return m
+
+
+def _walk(ratio: int, *, before: int, bulk: int = 0, seed: int = 0, outside: bool = False) -> _Seen:
     """A walk through `_PLACES` with `before` idle cycles before the restart, and bulk reads beside it."""
     config, seen, chance = _config(ratio), _Seen(), random.Random(seed)
-    dut = MemoryChannel(config, channel=0)
+    dut: Any = _DeviceOutside(config) if outside else MemoryChannel(config, channel=0)
     chain = [int(AddressMap(config.memory).encode(place)) for place in _PLACES]
     began = 0
     now = 0
@@ -134,6 +161,13 @@ def _walk(ratio: int, *, before: int, bulk: int = 0, seed: int = 0) -> _Seen:
 
 #: Loops of a closed row and of a row hit: what `firmware_py/loop_parts.py` says of these ratios.
 _LOOPS = {1: (34, 19), 2: (38, 22), 4: (44, 28)}
+
+
+@pytest.mark.parametrize("ratio", [1, 4])
+def test_a_device_outside_changes_no_cycle(ratio: int) -> None:
+    inside, outside = (_walk(ratio, before=5, bulk=3, outside=there) for there in (False, True))
+    assert outside.hops == inside.hops
+    assert (outside.verdict.cycles, outside.read) == (inside.verdict.cycles, inside.read)
 
 
 @pytest.mark.parametrize("ratio", [1, 2, 4])

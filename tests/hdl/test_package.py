@@ -60,6 +60,28 @@ def test_every_port_has_a_sentence(config: str) -> None:
     assert names >= {"stack": {"row__0__op", "row__1__op"}, "testbench": {"violation_rule"}}[config]
 
 
+@pytest.mark.parametrize("end", ["bus", "axi4"])
+def test_the_ports_of_a_memory_that_is_outside(
+    end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have to be connected; those of AXI have plain AMBA names, and then there are no monitors of a
+    controller. The side-car says which end it is."""
+    monkeypatch.setattr(package, "verilog", lambda *_, **__: "")
+    write_design("small", tmp_path, end=end, channels=2)
+    description = json.loads((tmp_path / "clew.json").read_text())
+    assert description["memory_end"] == description["parameters"]["memory"]["end"] == end
+    widths = {port["name"]: port["width"] for port in description["ports"] if not port["optional"]}
+    if end == "axi4":
+        named = {name: widths[f"m_axi_1_{name}"] for name in ("araddr", "arid", "arlen", "wdata", "wstrb")}
+        assert named == {"araddr": 33, "arid": 6, "arlen": 8, "wdata": 256, "wstrb": 32}
+        assert {"m_axi_aclk", "m_axi_aresetn", "m_axi_0_awvalid", "m_axi_0_rlast"} <= widths.keys()
+        shown = ("row", "column", "access")
+        assert not any(port["name"].startswith(shown) for port in description["ports"])
+    else:
+        assert {"row__1__op", "column__1__write_mask"} <= widths.keys()
+        assert widths["column__0__read_data"] == widths["column__1__write_data"] == 256
+
+
 def test_a_port_without_a_sentence_is_an_error() -> None:
     class Undocumented(wiring.Component):
         planted: Out(1)

@@ -28,10 +28,10 @@ class AxiMemory(wiring.Component):
     contract of `MemoryPort` on a bus that promises no order between reads and writes.
 
     A request passes the atomic unit (conditional stores: a read, a comparison, a write, with nothing of that
-    atom between them) and the hazard table (it waits while one that it must not pass is under way for its atom)
-    and is then put out. A walk's read is put out in that cycle; other reads, and writes, wait for the next of
-    their burst. Responses come as the memory sends them. A write is answered when the memory has answered it,
-    so that an error is not lost: BUS_ERROR.
+    atom between them) and the hazard table (it waits while one that it must not pass is under way for its
+    atom), and is then put out. A walk's read is put out in that cycle; other reads, and writes, wait for the
+    next of their burst. Responses come as the memory sends them. A write is answered when the memory has
+    answered it, so that an error is not lost: BUS_ERROR.
 
     With a `clock_ratio` above 1 all but the domain `axi` is on the slower clock.
 
@@ -225,5 +225,9 @@ class _Refusals(wiring.Component):
             self.response.payload.status.eq(MemoryStatus.OUT_OF_RANGE),
             leaves.eq(self.response.valid & self.response.ready),
         ]
-        m.d.sync += [last.eq(last + self.take), first.eq(first + leaves), level.eq(level + self.take - leaves)]
+        m.d.sync += [
+            last.eq(last + self.take),
+            first.eq(first + leaves),
+            level.eq(level + self.take - leaves),
+        ]
         return m

@@ -6,8 +6,8 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ...fabric.axi4 import BURST_BEATS
 from ...fabric.arbiter import Arbiter
+from ...fabric.axi4 import BURST_BEATS
 
 __all__ = ["COLLECT_CYCLES", "BurstCollector", "burst_layout"]
 
@@ -26,8 +26,8 @@ class BurstCollector(wiring.Component):
     """Joins a request to the burst before it when its atom is the next one.
 
     A burst stays within a block of `BURST_BEATS` atoms, 512 bytes on their own boundary, so that it never
-    crosses the 4 KiB that AXI forbids. It is put out when the next request is of another place, when its block
-    ends, or when nothing that could join it was there for `COLLECT_CYCLES`.
+    crosses the 4 KiB that AXI forbids. It is put out when the next request is of another place, when its
+    block ends, or when nothing that could join it was there for `COLLECT_CYCLES`.
 
     Parameters
     ----------

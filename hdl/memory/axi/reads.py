@@ -146,9 +146,7 @@ class AxiReads(wiring.Component):
             leaves.eq(beat.valid & response.ready),
             response.payload.tag.eq(found.tag),
             response.payload.data.eq(Mux(beat.payload.failed, 0, beat.payload.data)),
-            response.payload.status.eq(
-                Mux(beat.payload.failed, MemoryStatus.BUS_ERROR, MemoryStatus.OK)
-            ),
+            response.payload.status.eq(Mux(beat.payload.failed, MemoryStatus.BUS_ERROR, MemoryStatus.OK)),
             self.bucket_done.eq(found.bucket),
         ]
         under_way = Signal(range(axi.outstanding + 1))

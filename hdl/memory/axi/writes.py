@@ -19,9 +19,9 @@ __all__ = ["AxiWrites"]
 class AxiWrites(wiring.Component):
     """Write requests in, AW transactions with their data and responses out.
 
-    All writes have ID 0: AXI performs and answers them in order. The last atom taken waits for the next one,
-    or for the end of its burst, because only then it is known whether it is the last beat. A burst's one answer
-    answers all of its atoms.
+    All writes have ID 0: AXI performs and answers them in order, and a memory with AXI3's WID takes 0 there.
+    The last atom taken waits for the next one, or for the end of its burst, because only then it is known
+    whether it is the last beat. A burst's one answer answers all of its atoms.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class AxiWrites(wiring.Component):
         It is taken.
     flush : In(1)
         What is collected is complete.
-    write_address : Out(stream of address_layout()), write_beat : Out(stream of WriteBeat), reply : In(stream of
-    Reply)
+    write_address : Out(stream of address_layout()), write_beat : Out(stream of WriteBeat)
         See `AxiCrossing`.
+    reply : In(stream of Reply)
     response : Out(stream of MemoryResponse)
     bucket_done : Out(bucket_bits)
         Of the response.

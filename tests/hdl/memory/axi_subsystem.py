@@ -13,7 +13,7 @@ from hdl.memory.axi.axi_memory import AxiMemory
 
 __all__ = ["CONFIG", "AxiSubsystem"]
 
-#: Everything small, so that whatever can fill up does: 512 atoms, 7 IDs for single reads, 16 atoms on the way.
+#: Everything small, so that it fills up: 512 atoms, 7 IDs for single reads, 16 atoms on the way.
 CONFIG = DesignConfig(
     memory=MemoryConfig(end="axi4", rows=2, columns=8),
     axi=AxiConfig(id_bits=3, address_bits=20, outstanding=16, hazard_buckets=16),

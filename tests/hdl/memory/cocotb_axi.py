@@ -1,4 +1,4 @@
-"""cocotb tests of an AXI memory: random traffic under a scoreboard, against cocotbext-axi and a hostile memory."""
+"""cocotb tests of an AXI memory: random traffic, against the RAM of cocotbext-axi and a hostile memory."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Bench:
         dut.memory__request__valid.value = 0
         dut.memory__response__ready.value = 0
         for name in ("awready", "wready", "arready", "rvalid", "bvalid"):
-            getattr(dut, f"m_axi__{name}").value = 0
+            getattr(dut, f"m_axi_{name}").value = 0
         Clock(dut.clk, 1_000, "ps", impl="gpi").start()
         Clock(dut.m_axi_aclk, period, "ps", impl="gpi").start()
         for _ in range(8):
@@ -152,9 +152,9 @@ async def cocotbext_ram(dut: Any, period: int) -> None:
     rng = _rng()
     logging.getLogger(f"cocotb.{dut._name}").setLevel(logging.WARNING)
     bench = Bench(dut, rng)
-    axi = AxiSignals(dut, "m_axi__")
+    axi = AxiSignals(dut, "m_axi_")
     ram = AxiRam(
-        AxiBus.from_prefix(dut, "m_axi_"),
+        AxiBus.from_prefix(dut, "m_axi"),
         dut.m_axi_aclk,
         dut.m_axi_aresetn,
         reset_active_level=False,
@@ -200,7 +200,7 @@ async def hostile_memory(dut: Any, period: int, errors: bool) -> None:
     bench.scoreboard.failing = lambda address: address // BURST in failing
     memory = HostileAxiMemory(
         dut,
-        AxiSignals(dut, "m_axi__"),
+        AxiSignals(dut, "m_axi_"),
         clock=dut.m_axi_aclk,
         rng=rng,
         shape=HostileShape(slowest=rng.choice((4, 60, 300))),
@@ -229,7 +229,7 @@ async def bursts(dut: Any) -> None:
     bench = Bench(dut, rng)
     memory = HostileAxiMemory(
         dut,
-        AxiSignals(dut, "m_axi__"),
+        AxiSignals(dut, "m_axi_"),
         clock=dut.m_axi_aclk,
         rng=rng,
         shape=HostileShape(address_stall=0, data_stall=0, read_gap=0, reply_gap=0, slowest=1),
