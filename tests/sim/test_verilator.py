@@ -93,7 +93,7 @@ def test_outer_make_does_not_reach_the_build(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("MAKEFLAGS", "n")
     monkeypatch.setenv("MAKELEVEL", "2")
     environment = tool_environment()
-    assert "OPT_FAST=-O3" in environment["MAKEFLAGS"]
+    assert "OPT_FAST=-O1" in environment["MAKEFLAGS"]
     assert "MAKELEVEL" not in environment
 
 
