@@ -17,10 +17,10 @@ from .errors import InputError
 from .machine import Machine, OpenMachine
 from .transport.inprocess import InProcessTransport
 
-__all__ = ["recording_machine", "require_waves", "wave_files"]
+__all__ = ["FST_HEADERS", "recording_machine", "require_waves", "wave_files"]
 
 #: What Verilator's FST writer is compiled with, and the Debian packages that bring it.
-_FST_HEADERS = {"lz4.h": "liblz4-dev", "zlib.h": "zlib1g-dev"}
+FST_HEADERS = {"lz4.h": "liblz4-dev", "zlib.h": "zlib1g-dev"}
 
 
 def wave_files(path: Path) -> dict[str, Path]:
@@ -40,8 +40,8 @@ def require_waves(path: Path, cycles: int) -> None:
         raise InputError(f"{path}: expected a name that ends in {expected}")
     if cycles < 1:
         raise InputError(f"--waves-cycles is {cycles}: expected 1 or more")
-    if path.suffix == ".fst" and (missing := missing_headers(list(_FST_HEADERS))):
-        packages = " and ".join(_FST_HEADERS[name] for name in missing)
+    if path.suffix == ".fst" and (missing := missing_headers(FST_HEADERS)):
+        packages = " and ".join(FST_HEADERS[name] for name in missing)
         raise InputError(
             f"{path}: FST needs {' and '.join(missing)}: expected the system's {packages}, or a name that "
             "ends in .vcd"
