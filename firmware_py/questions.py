@@ -40,9 +40,10 @@ def require_questions(files: Sequence[_Traces]) -> None:
     kinds = ", ".join(sorted({file.format for file in files}))
     held = Counter(event.name for file in files for trace in file.traces for event in trace.events)
     what = ", ".join(f"{count:,} {name}" for name, count in sorted(held.items())) or "no event"
-    problems = sum(len(file.traces) for file in files)
+    count = sum(len(file.traces) for file in files)
+    problems = f"{count:,} problem{'' if count == 1 else 's'}"
     raise InputError(
-        f"{names}: {problems:,} problems ({kinds}: {what}) that start no walk, so there is nothing "
-        "to compare: expected a backtrack, jump, select or backup; `clew trace info` says what the kind "
+        f"{names}: {problems} ({kinds}: {what}) that start no walk, so there is nothing to compare: "
+        "expected a backtrack, jump, select or backup; `clew trace info` says what the kind "
         "does not record"
     )

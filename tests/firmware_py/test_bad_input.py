@@ -233,7 +233,7 @@ def test_traces_that_ask_nothing_are_told_what_they_hold(clew: Clew, tmp_path: P
         status, text, errors = clew(*command, "--json", out)
         assert (status, text) == (2, "")
         assert errors == (
-            f"clew: {path}: 1 problems (processbench: 2 eval, 3 node) that start no walk, so there is "
+            f"clew: {path}: 1 problem (processbench: 2 eval, 3 node) that start no walk, so there is "
             "nothing to compare: expected a backtrack, jump, select or backup; `clew trace info` says what "
             "the kind does not record\n"
         )
