@@ -57,8 +57,10 @@ def test_the_compressed_climb_reads_less_and_is_never_slower_where_climbs_are_de
                     assert measure.value >= measure.bound > 0
     assert reads["climb_compressed"] <= 2 < reads["climb"]
     for place in ("near", "far"):
-        for layer in ("loop", "walk"):
+        for layer in ("loop", "walk", "elapsed"):
             assert ns["climb_compressed", place, layer] < ns["climb", place, layer]
+        # Two searches walk at the same time.
+        assert ns["climb", place, "walk"] / 2 <= ns["climb", place, "elapsed"] < ns["climb", place, "walk"]
 
 
 def test_a_whole_decision_in_one_walk_saves_a_near_search_its_crossings(model) -> None:

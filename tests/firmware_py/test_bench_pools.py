@@ -163,22 +163,28 @@ def test_only_climbs_are_left_of_a_file(tmp_path) -> None:
 
 
 def test_the_best_combination_is_over_the_plain_one() -> None:
-    def measure(program: str, layout: str, value: float, concurrent: int = 1) -> Measure:
-        where = {"trace": "synthetic", "place": "near", "layer": "loop", "program": program, "layout": layout}
+    def measure(program: str, layout: str, value: float, concurrent: int = 1, layer: str = "loop") -> Measure:
+        where = {"trace": "synthetic", "place": "near", "layer": layer, "program": program, "layout": layout}
         return Measure(
             name="ns_per_backtrack", where={**where, "concurrent": concurrent}, value=value, unit="ns"
         )
 
-    (best,) = best_measures(
+    alone, together = best_measures(
         [
             measure("climb", "creation", 100.0),
             measure("climb", "path", 90.0),
             measure("climb_compressed", "path", 40.0),
-            measure("climb_compressed", "path", 10.0, concurrent=16),
+            # Alone a search is judged by its layers, many at once by the time that passes.
+            measure("climb_compressed", "path", 10.0, layer="elapsed"),
+            measure("climb_compressed", "path", 20.0, concurrent=16),
+            measure("climb", "creation", 50.0, concurrent=16, layer="elapsed"),
+            measure("climb_compressed", "siblings", 30.0, concurrent=16, layer="elapsed"),
         ]
     )
-    assert best.value == pytest.approx(0.4) and not best.missed
-    assert (best.where["program"], best.where["layout"]) == ("climb_compressed", "path")
+    assert alone.value == pytest.approx(0.4) and not alone.missed
+    assert (alone.where["program"], alone.where["layout"]) == ("climb_compressed", "path")
+    assert together.value == pytest.approx(0.6) and together.missed
+    assert (together.where["concurrent"], together.where["layout"]) == (16, "siblings")
     (worse,) = best_measures([measure("climb", "creation", 100.0), measure("climb", "path", 60.0)])
     assert worse.missed
 
