@@ -5,6 +5,7 @@
 #             checked; SEED=N repeats one
 # make formal every proof, one line each (minutes); make test runs a selection of them
 # make mutants  breaks the RTL on purpose, one way at a time, and writes what caught each (minutes)
+# make fpga  a bitstream for a board in build/fpga, its clock and its area by block (BOARD=ulx3s_85f; minutes)
 # make docs   the documentation site, in build/docs/index.html; runs the tutorial when it has changed
 # make lint   format, lint and types only
 # make lock   writes requirements.lock anew from pyproject.toml
@@ -33,13 +34,18 @@ export CLEW
 PUBLIC_TRACES := $(wildcard $(addprefix ../shared/traces/,tot_game24/*.json tot_crosswords/infoss_*.json \
   sos/*.jsonl toolbench_dfsdt/*.json))
 
-.PHONY: demo test bench soak mutants docs lint lock clean venv tools
+.PHONY: demo test bench fpga soak mutants docs lint lock clean venv tools
 
 demo: $(INSTALLED)
 	@$(BIN)/clew demo
 
 bench: $(INSTALLED)
 	@$(BIN)/clew bench all --out build/bench.md $(PUBLIC_TRACES)
+
+BOARD ?= ulx3s_85f
+
+fpga: $(INSTALLED)
+	@$(BIN)/clew fpga --board $(BOARD) -o build/fpga/$(BOARD)
 
 soak: $(INSTALLED)
 	@$(BIN)/python -P -m tests.hdl.memory.soak $(if $(SEED),--seed $(SEED))

@@ -12,6 +12,7 @@ from hdl.config import CONFIGS, MEMORY_ENDS
 
 from .bench_cli import app as bench_app
 from .errors import InputError
+from .fpga_cli import fpga
 from .program_cli import assemble, disassemble
 from .sweep_cli import sweep
 from .trace_cli import app as trace_app
@@ -37,6 +38,7 @@ app.command()(assemble)
 app.command()(disassemble)
 app.command()(worth)
 app.command()(sweep)
+app.command()(fpga)
 
 Memory = Annotated[str, typer.Option(help="Memory preset: a name, or a file FILE.toml.")]
 Far = Annotated[str, typer.Option(help="Far path: a published latency of data/off_chip_paths.csv.")]

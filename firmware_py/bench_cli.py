@@ -1,4 +1,5 @@
-"""The command line's part on figures: `clew bench design`, `memory`, `walker`, `simulation` and `all`."""
+"""The command line's part on figures: `clew bench design`, `memory`, `walker`, `simulation`, `fpga` and
+`all`."""
 
 from __future__ import annotations
 
@@ -117,6 +118,33 @@ def simulation(json: Json = None) -> None:
         raise typer.Exit(1)
 
 
+@app.command()
+def fpga(
+    topics: Annotated[
+        list[str] | None, typer.Option("--topic", help="What to measure; else every topic.")
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Measure the design on an FPGA and behind a serial line. Exit status 1: a target was missed."""
+    from .bench.fpga import fpga_document, fpga_measures, require_topics
+    from .bench.measures import missed, print_measures
+    from .bench.walker import MEMORY
+    from .progress import Reporter
+    from .report.document import require_output, write_document
+    from .report.table import console
+
+    chosen = require_topics(topics or [])
+    if json is not None:
+        require_output(json)
+    with Reporter() as reporter:
+        measured = fpga_measures(topics=chosen, announce=reporter.announce, progress=reporter.advance)
+    if json is not None:
+        write_document(json, fpga_document(measured))
+    print_measures(MEMORY, measured, console())
+    if missed(measured):
+        raise typer.Exit(1)
+
+
 @app.command("all")
 def all_(
     out: Annotated[Path, typer.Option("-o", "--out", help="The Markdown page to write.")],
@@ -127,6 +155,7 @@ def all_(
 ) -> None:
     """Run every bench and write one page of figures. Exit status 1: a target was missed."""
     from .bench.design import figures, print_figures
+    from .bench.fpga import fpga_measures
     from .bench.measures import missed, print_measures
     from .bench.memory import memory_measures
     from .bench.page import figures_page
@@ -154,15 +183,16 @@ def all_(
         ]
         walker = walker_measures(files=files or [], announce=reporter.announce, progress=reporter.advance)
         simulation = simulation_measures(announce=reporter.announce, progress=reporter.advance)
-    write_text(out, figures_page(design, memory, (MEMORY, walker), simulation))
+        fpga = fpga_measures(announce=reporter.announce, progress=reporter.advance)
+    write_text(out, figures_page(design, memory, (MEMORY, walker), simulation, fpga))
     print_figures(design, console())
-    for timing, measures in (*memory, (MEMORY, without_parts(walker)), (MEMORY, simulation)):
+    for timing, measures in (*memory, (MEMORY, without_parts(walker)), (MEMORY, simulation), (MEMORY, fpga)):
         print_measures(timing, measures, console())
     print_parts(walker, console())
     if (
         not all(figure.reached for figure in design)
         or any(missed(measures) for _, measures in memory)
-        or missed([*walker, *simulation])
+        or missed([*walker, *simulation, *fpga])
     ):
         raise typer.Exit(1)
 

@@ -137,6 +137,9 @@ class ScratchpadConfig:
 class ControllerConfig:
     """The size and the policies of a channel controller."""
 
+    decision_stages: int = 1
+    """Cycles from what is queued to a decided command: 1, or 2 for a faster clock. With 2 every request waits
+    a cycle more, and a bank that a command was decided for takes part again two cycles later."""
     bank_queue: int = 4
     """Requests of one bank among which the scheduler chooses; the last place is for reads of walks."""
     overflow: int = 32
@@ -166,6 +169,7 @@ class ControllerConfig:
     """Responses that may wait for their taker; a read issues only with one reserved."""
 
     def __post_init__(self) -> None:
+        _require(self.decision_stages in (1, 2), "controller.decision_stages", self.decision_stages, "1 or 2")
         _require(2 <= self.bank_queue <= 8, "controller.bank_queue", self.bank_queue, "2 to 8")
         _require(
             _power_of_two(self.overflow) and self.overflow >= 2,
@@ -227,6 +231,10 @@ class MemoryConfig:
     """The name of one of `PRESETS`, or a file of the same format that ends in .toml."""
     channels: int = 1
     """Channels of the stack, each with its own controller, device and near walker; 1 to 16."""
+    bank_groups: int | None = None
+    """Bank groups of a pseudo channel when fewer than the preset's (FPGA emulator)."""
+    banks_per_group: int | None = None
+    """Banks of a bank group when fewer than the preset's."""
     rows: int | None = None
     """Rows of a bank when smaller than the preset's (unit tests, FPGA emulator)."""
     columns: int | None = None
@@ -240,7 +248,7 @@ class MemoryConfig:
 
     def __post_init__(self) -> None:
         base = self.timing.organisation
-        for name in ("rows", "columns"):
+        for name in ("bank_groups", "banks_per_group", "rows", "columns"):
             value = getattr(self, name)
             if value is not None:
                 _require(
@@ -274,9 +282,10 @@ class MemoryConfig:
 
     @property
     def organisation(self) -> Organisation:
-        """The organisation as built: the preset's, with `rows` and `columns` put in."""
-        base = self.timing.organisation
-        return dataclasses.replace(base, rows=self.rows or base.rows, columns=self.columns or base.columns)
+        """The organisation as built: the preset's, with what is smaller here put in."""
+        names = ("bank_groups", "banks_per_group", "rows", "columns")
+        smaller = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return dataclasses.replace(self.timing.organisation, **smaller)
 
     @property
     def atoms(self) -> int:
@@ -440,6 +449,22 @@ CONFIGS: dict[str, DesignConfig] = {
             bank_queue=3, write_buffer=4, drain_high=3, drain_low=1, response_slots=8
         ),
         memory=MemoryConfig(channels=2, rows=2, columns=8),
+    ),
+    # What fits an ECP5 board and meets its clock: eight banks of HBM2 instead of 32, short queues, no ECC.
+    "ulx3s": DesignConfig(
+        walker=WalkerConfig(contexts=2, execute_stages=3),
+        link=LinkConfig(walk_credits=4, bulk_credits=4),
+        scratchpad=ScratchpadConfig(banks=2, bank_bytes=2048),
+        controller=ControllerConfig(
+            decision_stages=2,
+            bank_queue=3,
+            overflow=4,
+            write_buffer=4,
+            drain_high=3,
+            drain_low=1,
+            response_slots=8,
+        ),
+        memory=MemoryConfig(bank_groups=2, banks_per_group=2, rows=16, columns=32),
     ),
     # Without histograms: its host has the logs of every hop, and they would cost a twentieth of the speed.
     "simulation": DesignConfig(memory=MemoryConfig(storage="dpi")),

@@ -18,9 +18,10 @@ def figures_page(
     memory: Sequence[tuple[TimingPreset, Sequence[Measure]]],
     walker: tuple[TimingPreset, Sequence[Measure]],
     simulation: Sequence[Measure],
+    fpga: Sequence[Measure],
 ) -> str:
     """The Markdown page of figures: of the whole design, the memory by preset, the walkers, and the speed
-    of the simulators on the walkers' memory.
+    of the simulators and the FPGA on the walkers' memory.
     """
     lines = ["# Figures", "", "## The whole design", "", *_table(figures_table(design))]
     shown = (walker[0], without_parts(walker[1]))
@@ -28,6 +29,7 @@ def figures_page(
         *(("The memory", each) for each in memory),
         ("The walkers", shown),
         ("The simulators", (walker[0], simulation)),
+        ("The FPGA", (walker[0], fpga)),
     )
     for title, (timing, measures) in parts_of_page:
         lines += [

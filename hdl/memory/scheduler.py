@@ -184,17 +184,14 @@ class Scheduler(wiring.Component):
             m.d.comb += number[k].eq((lowest & mask).any())
         return lowest, number
 
-    def _slot(self, vectors: list[Signal], unit: Value) -> list[Value]:
-        """The oldest of one bank's slots that are set in `vectors`, one hot."""
-        here = [Value.cast(vector.bit_select(unit, 1)) for vector in vectors]
-        return [
-            reduce(
-                and_,
-                (~here[j] | self._older(s, j).bit_select(unit, 1) for j in range(self._slots) if j != s),
-                here[s],
-            )
-            for s in range(self._slots)
-        ]
+    def _handed(self, m: Module, name: str, value: Value, acted: Value | None = None) -> Signal:
+        """A vector as the choice sees it: of this cycle, or with two stages of the cycle before, without the
+        banks in `acted`, which a command was decided for then."""
+        if self._config.decision_stages == 1:
+            return self._named(m, name, value)
+        register = Signal(len(value), name=name)
+        m.d.sync += register.eq(value if acted is None else value & ~acted)
+        return register
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -255,31 +252,61 @@ class Scheduler(wiring.Component):
         candidates = [self._named(m, f"candidate{s}", permitted[s] & (head[s] | ~capped)) for s in each]
         hits = [self._named(m, f"hits{s}", candidates[s] & state.hit[s]) for s in each]
         any_hit = self._any(m, "any_hit", list(hits))
-        old = self._any(m, "old", [candidates[s] & state.old[s] for s in each])
+        write_hit = self._any(m, "write_hit", [hits[s] & state.write[s] for s in each])
+        in_batch = self._any(m, "in_batch", [candidates[s] & state.batch[s] for s in each])
+        m.d.comb += self.begin_batch.eq(~(in_batch & ~self.block).any())
+
+        # -- What the choice sees of that --
+        acted = Signal(units)
+        seen = {
+            name: self._handed(m, f"seen_{name}", vector, acted if masked else None)
+            for name, vector, masked in (
+                ("any_hit", any_hit, True),
+                ("waiting", reduce(or_, candidates) & ~any_hit, True),
+                ("write_hit", write_hit, False),
+                ("claimed", claimed, False),
+                ("old", self._any(m, "old", [candidates[s] & state.old[s] for s in each]), False),
+                ("walks", walks, False),
+                ("in_batch", in_batch, False),
+                ("overflow", state.overflow, False),
+                ("several", self._several(m, "several", list(state.valid)), False),
+                ("closing", self._closing(m), False),
+            )
+        }
+        old, walks = seen["old"], seen["walks"]
+        # In each bank, the slot whose request would be served, for which a row would be opened or closed,
+        # and what is first in order.
+        column_slots, row_slots, heads = (
+            [self._handed(m, f"{name}_slot{s}", vector) for s, vector in enumerate(vectors)]
+            for name, vectors in (
+                ("column", self._first(m, "first_hit", hits)),
+                ("row", self._first(m, "first_candidate", candidates)),
+                ("head", head),
+            )
+        )
 
         # -- Column command. Batches keep the banks of a stream in step: what came before goes first, so the
         # hits of one row are all served before those of the next row take turns with them --
         read_ready = self.read & ~self.block & self.read_room.replicate(units)
         write_ready = self.write & ~self.block
-        write_hit = self._any(m, "write_hit", [hits[s] & state.write[s] for s in each])
+        write_hit = seen["write_hit"]
         # In its turn a bank's candidates all read or all write, but for strict banks out of turn.
         column = self._named(
             m,
             "column_candidates",
-            any_hit & ((bus_writes & write_hit & write_ready) | (~bus_writes & ~write_hit & read_ready)),
+            seen["any_hit"]
+            & ((bus_writes & write_hit & write_ready) | (~bus_writes & ~write_hit & read_ready)),
         )
-        in_batch = self._any(m, "in_batch", [candidates[s] & state.batch[s] for s in each])
-        m.d.comb += self.begin_batch.eq(~(in_batch & ~self.block).any())
         lowest_column, column_unit = self._pick(
             m,
             "column",
-            [column & old, column & walks, column & in_batch, column],
+            [column & old, column & walks, column & seen["in_batch"], column],
             self.column_op != ColumnOp.NOP,
         )
-        closing = (lowest_column & self._closing(m)).any()
+        closing = (lowest_column & seen["closing"]).any()
         m.d.comb += [
             self.column_unit.eq(column_unit),
-            self.column_slot.eq(Cat(self._slot(hits, column_unit))),
+            self.column_slot.eq(Cat((lowest_column & slot).any() for slot in column_slots)),
             self.column_op.eq(
                 Mux(
                     column.any(),
@@ -292,17 +319,15 @@ class Scheduler(wiring.Component):
                 )
             ),
         ]
-        served = self._named(m, "served", ((self.column_op != ColumnOp.NOP) << column_unit)[:units])
-        m.d.sync += yielded.eq((yielded & ~served) | (served & claimed))
-        self._count_passing_hits(m, head, capped)
+        m.d.sync += yielded.eq((yielded & ~lowest_column) | (lowest_column & seen["claimed"]))
+        self._count_passing_hits(m, lowest_column, heads, capped)
 
         # -- Row command: ACT before PRE, which needs the bus only once; among ACTs, banks with more to do --
         wanted = self._named(
             m,
             "row_wanted",
-            reduce(or_, candidates) & ~any_hit & ~self.block & (~self.row_block).replicate(units),
+            seen["waiting"] & ~self.block & (~self.row_block).replicate(units),
         )
-        several = self._several(m, "several", list(state.valid))
         to_open = self._named(m, "to_open", wanted & ~state.open & self.activate)
         to_close = self._named(m, "to_close", wanted & state.open & self.precharge)
         row = self._named(m, "row_candidates", to_open | to_close)
@@ -312,16 +337,17 @@ class Scheduler(wiring.Component):
             [
                 *(to_open & old, to_close & old),
                 *(to_open & walks, to_close & walks),
-                *(to_open & state.overflow, to_open & several, to_open, to_close),
+                *(to_open & seen["overflow"], to_open & seen["several"], to_open, to_close),
             ],
             self.row_op != RowOp.NOP,
         )
         m.d.comb += [
             self.row_unit.eq(row_unit),
-            self.row_slot.eq(Cat(self._slot(candidates, row_unit))),
+            self.row_slot.eq(Cat((lowest_row & slot).any() for slot in row_slots)),
             self.row_op.eq(
                 Mux(row.any(), Mux((lowest_row & to_open).any(), RowOp.ACTIVATE, RowOp.PRECHARGE), RowOp.NOP)
             ),
+            acted.eq(lowest_column | lowest_row),
         ]
         return m
 
@@ -406,19 +432,19 @@ class Scheduler(wiring.Component):
         keeps = self._named(m, "keeps_direction", left & (turn_writes ^ bus_writes))
         return self._named(m, "writing", turn_writes ^ keeps), bus_writes
 
-    def _count_passing_hits(self, m: Module, head: list[Signal], capped: Signal) -> None:
-        """Count, a bank, the column commands since its oldest permitted request was served last."""
+    def _count_passing_hits(self, m: Module, here: Signal, heads: list[Signal], capped: Signal) -> None:
+        """Count, a bank, the column commands since its oldest permitted request was served last.
+
+        `here` is the bank of this cycle's, one hot.
+        """
         cap = self._config.row_hit_cap
         m.submodules.passed = passed = memory.Memory(
             shape=unsigned(cap.bit_length()), depth=self._units, init=[]
         )
         before, after = passed.read_port(domain="comb"), passed.write_port()
         issued = self.column_op != ColumnOp.NOP
-        head_served = Cat(
-            self.column_slot[s] & head[s].bit_select(self.column_unit, 1) for s in range(self._slots)
-        ).any()
+        head_served = Cat(self.column_slot[s] & (here & heads[s]).any() for s in range(self._slots)).any()
         count = Mux(head_served, 0, before.data + 1)
-        here = self._named(m, "column_here", (issued << self.column_unit)[: self._units])
         m.d.comb += [
             before.addr.eq(self.column_unit),
             after.addr.eq(self.column_unit),

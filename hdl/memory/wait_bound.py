@@ -20,6 +20,8 @@ not adds one. With a `clock_ratio` of R only the last cycle of R takes one, and 
 bank has done: so outside refresh R cycles are enough for what takes one cycle at ratio 1, a refresh may begin
 anywhere between two of those cycles, and the answer leaves at most two slow cycles after it came.
 
+With two decision stages a bank's step takes a cycle more, and so may each command that others wait for.
+
 A write that depends on what is there (see `AtomicUnit`) is a read, and then a write that waits at the port:
 until one is answered that keeps it out, and then for its own command.
 """
@@ -34,8 +36,10 @@ from .timing import Command
 
 __all__ = ["dependent_wait_bound", "wait_bound"]
 
-#: Cycles from acceptance to the first decision, and from a decision to the bus.
+#: Cycles from acceptance to the first decision of one stage, and from a decision to the bus.
 _PIPELINE = 2
+#: Commands in a bank's step: PRE, ACT, a column command, and one in its way.
+_STEP_COMMANDS = 4
 
 
 def wait_bound(config: DesignConfig, mode: RefreshMode) -> int:
@@ -64,13 +68,17 @@ def wait_bound(config: DesignConfig, mode: RefreshMode) -> int:
     activate_spacing = max(timing["tRRDS"], timing["tRRDL"], -(-timing["tFAW"] // 4))
     bus = timing.activate_slots + max(1, timing.values["tPPD"].cycles if "tPPD" in timing.values else 1)
 
+    later = controller.decision_stages - 1
     step = longest(Command.PRE) + 2 * longest(Command.ACT) + longest(*columns) + other_turn
-    work = channel_requests * (bus + activate_spacing + timing["tCCDL"])
+    step += _STEP_COMMANDS * later
+    work = channel_requests * (bus + activate_spacing + timing["tCCDL"] + 3 * later)
     # A turn that walks wait for is the shortest.
     in_turn = max(1, (walk_turn(config.memory) - timing["tRTW"]) // timing["tCCDL"])
     turns = -(-channel_requests // in_turn) + 1
     batch = bank_requests * step + work + turns * other_turn
-    undisturbed = ratio * (controller.age_cap + 2 * batch + _PIPELINE + timing.row_hit + controller.ecc)
+    undisturbed = ratio * (
+        controller.age_cap + 2 * batch + _PIPELINE + later + timing.row_hit + controller.ecc
+    )
     if ratio > 1:
         undisturbed += 2 * ratio
 

@@ -196,7 +196,9 @@ def test_a_loop_is_caused_by_refresh_of_its_bank_while_it_lasts() -> None:
 
 def test_the_page_has_every_figure_with_its_target() -> None:
     design = [Figure(name="loop | near", value=3, unit="cycles", target="at most 6", reached=True)]
-    text = figures_page(design, [(HBM2, [READ, LATENCY]), (PRESETS["hbm3_6400"], [LOOP])], (HBM2, [HOPS]), [])
+    text = figures_page(
+        design, [(HBM2, [READ, LATENCY]), (PRESETS["hbm3_6400"], [LOOP])], (HBM2, [HOPS]), [], []
+    )
     lines = text.splitlines()
     assert r"| loop \| near | 3 cycles | at most 6 | reached |" in lines
     assert (
@@ -284,11 +286,14 @@ def test_every_bench_goes_to_one_page(monkeypatch, capsys, tmp_path, measured) -
     monkeypatch.setattr("firmware_py.bench.walker.walker_measures", lambda **_: walks)
     speeds = [Measure(name="walks_per_second", where={}, value=9, unit="walks/s", target=Target(at_least=8))]
     monkeypatch.setattr("firmware_py.bench.simulation.simulation_measures", lambda **_: speeds)
+    board = Measure(name="fmax_mhz", where={"board": "b"}, value=51, unit="MHz", target=Target(at_least=50))
+    monkeypatch.setattr("firmware_py.bench.fpga.fpga_measures", lambda **_: [board])
     measured.append(LATENCY)
     page = tmp_path / "build" / "bench.md"
     status, text, errors = clew(monkeypatch, capsys, "bench", "all", "--out", page)
     assert (status, errors) == (0, "") and "speed" in text and "hbm3_6400" in text
     assert page.read_text().count("## The memory: ") == len(PRESETS_WITH_TARGETS)
+    assert "| fmax_mhz | board b | 51 MHz |" in page.read_text()
     walks.append(HOPS)
     assert clew(monkeypatch, capsys, "bench", "all", "--out", page)[0] == 1
     assert "| hops_per_ns | contexts 16, refresh none |" in page.read_text()

