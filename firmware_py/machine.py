@@ -61,8 +61,10 @@ OpenMachine: TypeAlias = Callable[[DesignConfig, Callable[[str], None]], Abstrac
 def compiled_machine(config: DesignConfig, announce: Callable[[str], None]) -> Iterator[Machine]:
     """The compiled model of `config` in this process; `announce` is told what is being built."""
     from .driver import Accelerator
+    from .front_door import FrontDoorMonitor
     from .training import trained_model
     from .transport.inprocess import InProcessTransport
 
     with trained_model(config, announce=announce) as model:
-        yield Machine(driver=Accelerator(InProcessTransport(model)), monitor=model)
+        driver = Accelerator(InProcessTransport(model))
+        yield Machine(driver=driver, monitor=model if model.has_backdoor else FrontDoorMonitor(model, driver))

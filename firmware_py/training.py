@@ -28,7 +28,9 @@ _LONE_READS = (1, 2, 4, 8, 16) * 8
 
 
 def trained_model(config: DesignConfig, *, announce: Callable[[str], None]) -> CompiledModel:
-    """The compiled model of `config` as long runs want it: optimised by `train`."""
+    """The compiled model of `config` as long runs want it: optimised by `train`, if its memory is enough."""
+    if config.memory.atoms < _ATOMS:
+        return CompiledModel(config, announce=announce)
     training = Training(run=partial(_train_library, config), source=Path(__file__))
     library = build_library(config, training=training, announce=announce)
     return CompiledModel(config, library=library)

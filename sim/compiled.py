@@ -29,7 +29,7 @@ from .verilator import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -138,21 +138,18 @@ def build_library(
     waves: WaveFormat | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> Path:
-    """The shared library of the top in `config`, which must use the `dpi` storage; built when it is new.
+    """The shared library of the top in `config`; built when it is new.
 
     With `training` it is optimised by a run (`build_shared_library`); with `waves` it can record a waveform
-    of that format. `announce` is told what is being done that takes long. Raises ValueError for another
-    storage and BuildError when a tool fails.
+    of that format. `announce` is told what is being done that takes long. Raises BuildError when a tool
+    fails.
     """
-    if config.memory.storage != "dpi":
-        raise ValueError(f"memory.storage is {config.memory.storage!r}: expected dpi for a compiled model")
-    if config.cache.body == "array":
-        raise ValueError("cache.body is 'array': expected none or dpi for a compiled model")
     design = design_verilog(config, announce=announce)
     return compile_library(
         design,
         channels=config.memory.channels,
-        cache=config.cache.built,
+        storage=config.memory.storage == "dpi",
+        cache=config.cache.body == "dpi",
         training=training,
         waves=waves,
         announce=announce,
@@ -163,14 +160,17 @@ def compile_library(
     design: Path,
     *,
     channels: int = 1,
+    storage: bool = True,
     cache: bool = False,
+    modules: Sequence[Path] = (),
     training: Training | None = None,
     waves: WaveFormat | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> Path:
     """The shared library of the Verilog file `design`, whose top has the ports of `Clew` with `channels`.
 
-    With `cache` it has the `dpi` body of the cache, with `waves` the recorder of that format.
+    With `storage` and `cache` it has the `dpi` bodies of these, with `waves` the recorder of that format;
+    `modules` are further Verilog files that the design needs.
     """
     header = f"#define CLEW_CHANNELS {channels}\n"
     if waves is not None:
@@ -178,7 +178,13 @@ def compile_library(
     return build_shared_library(
         design,
         toplevel="clew",
-        sources=[_NATIVE / "model.cpp", *STORAGE_SOURCES, *(CACHE_SOURCES if cache else ())],
+        sources=[
+            *modules,
+            _NATIVE / "model.cpp",
+            # Where the design has its own memory, the C++ part stays empty.
+            *(STORAGE_SOURCES if storage else STORAGE_SOURCES[1:]),
+            *(CACHE_SOURCES if cache else ()),
+        ],
         header=("channels.h", header),
         flags=() if waves is None else (f"--trace-{waves}",),
         training=training,
@@ -310,10 +316,16 @@ class CompiledModel:
         """Simulated cycles for each processor second spent in `run`; 0 before the first."""
         return self.cycles_run / self.seconds if self.seconds else 0.0
 
-    # -- Backdoor: memory content without the bus and without cycles --
+    # -- Backdoor: memory content without the bus and without cycles. Each raises ValueError beyond the memory
+    # and in a design that has no backdoor. --
+
+    @property
+    def has_backdoor(self) -> bool:
+        """The memory lies outside the design, in C: storage is `dpi`, not block RAM."""
+        return self.config.memory.storage == "dpi"
 
     def load(self, address: int, atoms: NDArray[np.uint32]) -> None:
-        """Puts `atoms` (uint32, [n, 8]) at consecutive atom addresses. ValueError: beyond the memory."""
+        """Puts `atoms` (uint32, [n, 8]) at consecutive atom addresses."""
         index = self._storage_index(address, len(atoms))
         block = np.ascontiguousarray(atoms, dtype=np.uint32)
         self._library.clew_model_load(self._handle, len(atoms), index.ctypes.data, block.ctypes.data)
@@ -324,7 +336,7 @@ class CompiledModel:
             )
 
     def fetch(self, address: int, count: int) -> NDArray[np.uint32]:
-        """The atoms (uint32, [count, 8]) from atom address `address`. ValueError: beyond the memory."""
+        """The atoms (uint32, [count, 8]) from atom address `address`."""
         index = self._storage_index(address, count)
         block = np.zeros((count, 8), dtype=np.uint32)
         self._library.clew_model_fetch(self._handle, count, index.ctypes.data, block.ctypes.data)
@@ -338,6 +350,8 @@ class CompiledModel:
         self._library.clew_model_flip(self._handle, int(index[0]), bit)
 
     def _storage_index(self, address: int, count: int) -> NDArray[np.uint64]:
+        if not self.has_backdoor:
+            raise ValueError("memory.storage is 'array': expected 'dpi' for a backdoor")
         atoms = self._map.atoms
         if not 0 <= address <= address + count <= atoms:
             raise ValueError(

@@ -19,9 +19,9 @@ class InProcessTransport:
         self.model = model
 
     @property
-    def backdoor(self) -> CompiledModel:
-        """The model: it reaches its memory."""
-        return self.model
+    def backdoor(self) -> CompiledModel | None:
+        """The model, where it reaches its memory."""
+        return self.model if self.model.has_backdoor else None
 
     def read32(self, address: int) -> int:
         """The word at byte `address`."""
