@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Literal
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -27,10 +27,9 @@ from .errors import InputError
 from .far_help import CacheSetting, FarHelp
 from .image import Layout
 from .loop_parts import loop_parts
-from .machine import Machine, OpenMachine
-from .measure import measure
+from .machine import Measuring, OpenMeasuring
 from .paths import FarPath
-from .place import AT_THE_MEMORY, Place, PlaceFigures, faults
+from .place import AT_THE_MEMORY, Place, PlaceFigures, ReplayFigures, faults
 from .placement import Placement, RoundRobin
 from .replay import Plan, Run, make_plan
 from .walks import Check
@@ -39,6 +38,7 @@ __all__ = [
     "BARE_FAR",
     "Comparison",
     "FileVerdicts",
+    "ReplayComparison",
     "Tally",
     "TraceFile",
     "compare",
@@ -110,9 +110,12 @@ class FileVerdicts:
     by_check: dict[Check, Tally] = field(default_factory=dict)
 
 
+F = TypeVar("F", bound=ReplayFigures)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """Everything that a report says."""
+class ReplayComparison(Generic[F]):
+    """Everything that a report says, with the figures `F` that the machine gives of a place."""
 
     config: DesignConfig
     refresh: RefreshMode
@@ -137,9 +140,9 @@ class Comparison:
     repeated: int
     """Searches that were replayed again, because there were fewer than asked at a time."""
     files: Sequence[FileVerdicts]
-    near: PlaceFigures
-    far: PlaceFigures
-    bare_far: PlaceFigures | None
+    near: F
+    far: F
+    bare_far: F | None
     """The far place without its help, where that was asked for too."""
     controls: Sequence[Control]
     """Negative controls that were run in both places; each turned its verdict wrong."""
@@ -152,7 +155,7 @@ class Comparison:
         return self.config.memory.timing.clock_ns
 
     @property
-    def places(self) -> dict[str, PlaceFigures]:
+    def places(self) -> dict[str, F]:
         """The figures by the name of their place."""
         bare = {} if self.bare_far is None else {BARE_FAR: self.bare_far}
         return {"near": self.near, "far": self.far, **bare}
@@ -163,8 +166,8 @@ class Comparison:
         return effect("near", self.near, over="far", base=self.far)
 
     @property
-    def energy(self) -> dict[Literal["near", "far"], PlaceEnergy | None]:
-        """The energy of each place; None where none of its path is published."""
+    def energy(self: ReplayComparison[PlaceFigures]) -> dict[Literal["near", "far"], PlaceEnergy | None]:
+        """The energy of each place, of a simulation; None where none of its path is published."""
         path, port = self.far_path.path.name, self.near_path and self.near_path.path.name
         return {
             "near": place_energy(self.near, path=path, port=port, solved=self.solved),
@@ -172,8 +175,10 @@ class Comparison:
         }
 
     @property
-    def violations(self) -> int:
-        """Broken timing rules, near and far together."""
+    def violations(self) -> int | None:
+        """Broken timing rules, near and far together; None: the design does not look for them."""
+        if self.near.violations is None or self.far.violations is None:
+            return None
         return self.near.violations.total() + self.far.violations.total()
 
     @property
@@ -183,6 +188,10 @@ class Comparison:
             return self.far_path.isolated_cycles / self.near_path.isolated_cycles
         near = sum(loop_parts(self.config, self.far_path.path.row_state).values())
         return self.far_path.isolated_cycles / near
+
+
+#: The comparison of a simulation.
+Comparison: TypeAlias = ReplayComparison[PlaceFigures]
 
 
 def compare(
@@ -199,10 +208,10 @@ def compare(
     placement: Placement | None = None,
     refresh: RefreshMode = RefreshMode.ALL_BANK,
     bare_far: bool = False,
-    open_machine: OpenMachine,
+    open_machine: OpenMeasuring[F],
     announce: Callable[[str], None],
     progress: Callable[[str, int, int], None],
-) -> Comparison:
+) -> ReplayComparison[F]:
     """The comparison of the traces of `files` on `config`, across the far preset `far`.
 
     `near` is the memory's own side, or the preset of a host controller's port, where the near walker's reads
@@ -245,23 +254,22 @@ def compare(
 
     plan = planned(FarHelp())
     plans = {"near": plan, "far": planned(help_) if help_.plans else plan, BARE_FAR: plan}
-    figures: dict[str, PlaceFigures] = {}
+    figures: dict[str, F] = {}
     with ExitStack() as machines:
-        opened: dict[DesignConfig, Machine] = {}
+        opened: dict[DesignConfig, Measuring[F]] = {}
         for name, place in places.items():
             if place.config not in opened:
                 opened[place.config] = machines.enter_context(open_machine(place.config, announce))
-            figures[name] = measure(
+            figures[name] = opened[place.config].measure(
                 plans[name],
                 place,
                 name=name,
-                machine=opened[place.config],
                 program=program,
                 refresh=refresh,
                 progress=progress,
             )
     near_figures, away = figures["near"], figures["far"]
-    return Comparison(
+    return ReplayComparison(
         config=config,
         refresh=effective_mode(config.memory.timing, refresh),
         concurrent=concurrent,
@@ -311,7 +319,7 @@ def _verdicts(plan: Plan, files: Sequence[TraceFile], near: Run, far: Run) -> li
     return result
 
 
-def _failures(plans: Mapping[str, Plan], figures: Mapping[str, PlaceFigures]) -> list[str]:
+def _failures(plans: Mapping[str, Plan], figures: Mapping[str, ReplayFigures]) -> list[str]:
     """One line for each kind of fault, with the first of the kind."""
     lines = [line for name, found in figures.items() for line in faults(plans[name], found, name=name)]
     if figures["near"].run.wrong != figures["far"].run.wrong:

@@ -24,7 +24,6 @@ from .far_help import FarHelp, parse_help
 from .hits import FileHits, hits_by_file
 from .image import Layout
 from .machine import Machine, OpenMachine
-from .measure import measure
 from .place import AT_THE_MEMORY, Place, PlaceFigures, faults
 from .plan import Plan, make_plan, require_concurrent
 
@@ -225,11 +224,10 @@ def crossover(
                 if place.config not in opened:
                     opened[place.config] = machines.enter_context(open_machine(place.config, announce))
                 name = f"{number:,} searches, {row.name}"
-                figures = measure(
+                figures = opened[place.config].measure(
                     plans[key],
                     place,
                     name=name,
-                    machine=opened[place.config],
                     program=program,
                     refresh=RefreshMode.ALL_BANK,
                     progress=progress,

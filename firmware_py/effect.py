@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .place import PlaceFigures
+from .place import ReplayFigures
 
 __all__ = ["Effect", "effect", "ratio"]
 
@@ -33,7 +33,7 @@ class Effect:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-def effect(variant: str, figures: PlaceFigures, *, over: str, base: PlaceFigures) -> Effect:
+def effect(variant: str, figures: ReplayFigures, *, over: str, base: ReplayFigures) -> Effect:
     """The effect of `figures`, called `variant`, over those of `base`, called `over`; of the same traces."""
     return Effect(
         variant=variant,

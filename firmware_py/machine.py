@@ -5,55 +5,80 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from hdl.config import DesignConfig
 from hdl.layouts import RefreshMode
 
-from .driver import MemoryErrors
-from .replay import Driver, Monitor
+from .assembler import Image
+from .measure import measure
+from .place import Place, PlaceFigures, ReplayFigures
+from .plan import Plan
+from .replay import LinkedDriver, Monitor
 
-__all__ = ["LinkedDriver", "Machine", "OpenMachine", "compiled_machine"]
+__all__ = ["Machine", "Measuring", "OpenMachine", "OpenMeasuring", "compiled_machine"]
 
 
-class LinkedDriver(Driver, Protocol):
-    """A driver that also sets the off-chip link and refresh, and knows what ECC found."""
+F_co = TypeVar("F_co", bound=ReplayFigures, covariant=True)
 
-    def set_link(self, *, latency_up: int, latency_down: int, bytes_per_cycle: int = 0) -> None:
-        """Sets the cycles added each way, and the width (0: a message a cycle)."""
-        ...
 
-    def set_refresh(self, mode: RefreshMode) -> None:
-        """Sets how the memory is refreshed from the next batch on."""
-        ...
+class Measuring(Protocol[F_co]):
+    """A machine that measures plans."""
 
-    def reset_counters(self) -> None:
-        """Zeroes every counter."""
-        ...
+    def measure(
+        self,
+        plan: Plan,
+        place: Place,
+        *,
+        name: str,
+        program: Image,
+        refresh: RefreshMode,
+        progress: Callable[[str, int, int], None],
+    ) -> F_co:
+        """The figures of a plan in one place, called `name` in messages.
 
-    def memory_errors(self) -> MemoryErrors:
-        """What ECC has found since then."""
-        ...
-
-    def set_cache(self, *, sets_log2: int, ways: int, hit_latency: int) -> None:
-        """Sets the geometry and the hit latency of the compute side's cache, and empties it."""
-        ...
-
-    def cache_counts(self) -> tuple[int, int]:
-        """Hits and misses of that cache since the counters were zeroed."""
+        `progress` is told that name, the batches done and their number. Raises InternalError.
+        """
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """A design that runs: how the host reaches it, and what is observed of it."""
+    """A simulated design that runs: how the host reaches it, and what is observed of it."""
 
     driver: LinkedDriver
     monitor: Monitor
     recording: Callable[[str], AbstractContextManager[None]] = lambda place: nullcontext()
     """Records, while it is open, what the design does for the place of that name; by default nothing."""
 
+    def measure(
+        self,
+        plan: Plan,
+        place: Place,
+        *,
+        name: str,
+        program: Image,
+        refresh: RefreshMode,
+        progress: Callable[[str, int, int], None],
+    ) -> PlaceFigures:
+        """The figures of a plan in one place, from the machine's logs."""
+        with self.recording(name):
+            return measure(
+                plan,
+                place,
+                name=name,
+                driver=self.driver,
+                monitor=self.monitor,
+                program=program,
+                refresh=refresh,
+                progress=progress,
+            )
 
+
+#: Opens the machine of a design; is told what it may announce.
+OpenMeasuring: TypeAlias = Callable[
+    [DesignConfig, Callable[[str], None]], AbstractContextManager[Measuring[F_co]]
+]
 OpenMachine: TypeAlias = Callable[[DesignConfig, Callable[[str], None]], AbstractContextManager[Machine]]
 
 

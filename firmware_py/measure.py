@@ -1,4 +1,4 @@
-"""The measurement of a plan in one place: the replay, and every figure that is taken from its logs."""
+"""The measurement of a plan in one place of a simulation: the replay, and every figure of its logs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from .errors import InternalError
 from .layers import make_layers
 from .ledger import loop_time, make_ledger, service, statistics, walk_time
 from .link_bytes import LinkBytes, link_bytes
-from .machine import Machine
-from .place import CacheCounts, ChannelFigures, Place, PlaceFigures
+from .place import CacheCounts, Place, PlaceFigures
 from .plan import Plan
-from .replay import Run, run_plan
+from .replay import LinkedDriver, LoggedRun, Monitor, run_plan
 from .throughput import busy_cycles
 from .walk_numbers import walk_numbers
 
@@ -32,20 +31,15 @@ def measure(
     place: Place,
     *,
     name: str,
-    machine: Machine,
+    driver: LinkedDriver,
+    monitor: Monitor,
     program: Image,
     refresh: RefreshMode,
     progress: Callable[[str, int, int], None],
 ) -> PlaceFigures:
     """The figures of a plan in one place, called `name` in messages. Raises InternalError."""
     config, cached = place.config, place.config.cache.built
-    machine.driver.set_refresh(refresh)
-    machine.driver.set_link(latency_up=place.link.latency_up, latency_down=place.link.latency_down)
-    if cached:
-        machine.driver.set_cache(
-            sets_log2=place.cache.sets_log2, ways=place.cache.ways, hit_latency=place.cache.hit_latency
-        )
-    machine.driver.reset_counters()
+    place.set_up(driver, refresh)
     counted = (0, 0)
 
     def batch_done(done: int) -> None:
@@ -53,17 +47,16 @@ def measure(
         progress(name, done, len(plan.batches))
         if cached and done == len(plan.batches):
             # What comes after the last batch is the negative control.
-            counted = machine.driver.cache_counts()
+            counted = driver.cache_counts()
 
-    with machine.recording(name):
-        run = run_plan(
-            plan,
-            program=program,
-            place=place.walker,
-            driver=machine.driver,
-            monitor=machine.monitor,
-            progress=batch_done,
-        )
+    run = run_plan(
+        plan,
+        program=program,
+        place=place.walker,
+        driver=driver,
+        monitor=monitor,
+        progress=batch_done,
+    )
     run.walk_cycles += place.crossing
     memory = config.memory
     logs = run.logs
@@ -108,16 +101,11 @@ def measure(
     except ValueError as error:
         raise InternalError(f"{name}: {error}") from None
     windows = [] if refresh is RefreshMode.NONE else logs.windows.tolist()
-    channels = [
-        ChannelFigures(
-            rows=rows,
-            violations=Counter(
-                check_commands(
-                    commands, memory.timing, memory.organisation, refresh_windows=windows
-                ).by_rule()
-            ),
+    violations = [
+        Counter(
+            check_commands(commands, memory.timing, memory.organisation, refresh_windows=windows).by_rule()
         )
-        for rows, commands in zip(ledger.channel_rows, logs.commands, strict=True)
+        for commands in logs.commands
     ]
     crossed, through_port = _bytes(plan, run, place)
     bound = ledger.bound_cycles
@@ -126,9 +114,13 @@ def measure(
         reads_per_walk=statistics([answer.hops for answer in run.answers]),
         loop=statistics(ledger.loops.cycles),
         bound_mean=float(bound.mean()) if len(bound) else None,
+        ratio_to_bound=ledger.ratio_to_bound,
+        rows=ledger.rows,
+        channel_reads=[rows.reads for rows in ledger.channel_rows],
+        violations=sum(violations, Counter()),
+        channel_violations=[counts.total() for counts in violations],
         ledger=ledger,
-        channels=channels,
-        errors=machine.driver.memory_errors() if config.controller.ecc else None,
+        errors=driver.memory_errors() if config.controller.ecc else None,
         replay_cycles=int(run.batch_cycles.sum()),
         walks_per_second=len(plan.walks) / (busy * memory.timing.clock_ns * 1e-9) if busy else None,
         cache=CacheCounts(hits=counted[0], misses=counted[1]) if cached else None,
@@ -138,6 +130,7 @@ def measure(
                 (logs.hops["place"] == place.walker) & (logs.hops["event"] == HopEvent.STORE.value)
             )
         ),
+        counters={},
         layers=make_layers(
             ledger,
             served,
@@ -155,7 +148,7 @@ def measure(
     )
 
 
-def _bytes(plan: Plan, run: Run, place: Place) -> tuple[LinkBytes, LinkBytes | None]:
+def _bytes(plan: Plan, run: LoggedRun, place: Place) -> tuple[LinkBytes, LinkBytes | None]:
     """What crossed the path, and the port of a near walker behind one."""
     ports = run.logs.ports
     launches = sum(len(batch.walk_rows) for batch in plan.batches)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from hdl.config import DesignConfig
 from hdl.fabric.cache import Cache
 from hdl.fabric.link import Link
+from hdl.layouts import RefreshMode
 
 from .bank_profile import BankProfile
 from .driver import MemoryErrors
@@ -25,29 +26,19 @@ from .ledger import (
 )
 from .link_bytes import LinkBytes
 from .paths import LINK_CYCLES, FarPath, far_path, port_path
-from .replay import Plan, Run
+from .replay import LinkedDriver, LoggedRun, Plan, Run
 
 __all__ = [
     "AT_THE_MEMORY",
     "CacheCounts",
-    "ChannelFigures",
     "Place",
     "PlaceFigures",
+    "ReplayFigures",
     "faults",
 ]
 
 #: The near place where there is nothing between walker and controller.
 AT_THE_MEMORY = "memory"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChannelFigures:
-    """What one channel did for the walks of one place."""
-
-    rows: RowShares
-    """What their reads found."""
-    violations: Counter[str]
-    """Broken timing rules by name, whoever asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +84,16 @@ class Place:
         lookup = Cache.miss_cycles if self.config.cache.built else 0
         return Crossings(up=up, down=down, walk=self.crossing, lookup=lookup, execute=stages)
 
+    def set_up(self, driver: LinkedDriver, refresh: RefreshMode) -> None:
+        """Sets link, refresh and cache as this place has them, and zeroes the counters."""
+        driver.set_refresh(refresh)
+        driver.set_link(latency_up=self.link.latency_up, latency_down=self.link.latency_down)
+        if self.config.cache.built:
+            driver.set_cache(
+                sets_log2=self.cache.sets_log2, ways=self.cache.ways, hit_latency=self.cache.hit_latency
+            )
+        driver.reset_counters()
+
     @classmethod
     def near(cls, near: str, far: str, config: DesignConfig) -> Place:
         """Beside the memory, or behind the host controller's port of preset `near`.
@@ -115,15 +116,26 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlaceFigures:
-    """The figures of one place; latencies in cycles."""
+class ReplayFigures:
+    """The figures of one place that any machine gives, a board too; latencies in cycles.
+
+    What has no source there is None, or a summary of `count` values whose others are None.
+    """
 
     walk: Statistics
     reads_per_walk: Statistics
     loop: Statistics
     bound_mean: float | None
-    ledger: Ledger
-    channels: Sequence[ChannelFigures]
+    ratio_to_bound: float | None
+    """Mean loop over mean bound, of those that read memory."""
+    rows: RowShares | None
+    """What the reads of walks found."""
+    channel_reads: Sequence[int] | None
+    """Reads of walks by channel."""
+    violations: Counter[str] | None
+    """Broken timing rules by name, in all channels, whoever asked."""
+    channel_violations: Sequence[int] | None
+    """How many by channel."""
     errors: MemoryErrors | None
     """What ECC found in the replay; None without ECC."""
     replay_cycles: int
@@ -134,8 +146,23 @@ class PlaceFigures:
     """What the cache did for the reads of walks; None without one."""
     helped: Counter[str]
     """Questions that path stack and stream answered."""
-    stores: int
+    stores: int | None
     """Words that the walks stored."""
+    counters: Mapping[str, int]
+    """The design's own counters over the replay, by name; empty of a simulation, whose logs say more."""
+    run: Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceFigures(ReplayFigures):
+    """The figures of one place of a simulation, with what its logs give."""
+
+    rows: RowShares
+    channel_reads: Sequence[int]
+    violations: Counter[str]
+    channel_violations: Sequence[int]
+    stores: int
+    ledger: Ledger
     layers: tuple[Layer, ...]
     """Device, port, loop, walk, replay, each with what refresh caused."""
     loop_time: TimeParts
@@ -148,15 +175,10 @@ class PlaceFigures:
     port_bytes: LinkBytes | None
     """What crossed the host controller's port that a near walker reads through; None without one."""
     plan: Plan = field(repr=False)
-    run: Run
-
-    @property
-    def violations(self) -> Counter[str]:
-        """Broken timing rules by name, in all channels."""
-        return sum((channel.violations for channel in self.channels), Counter())
+    run: LoggedRun
 
 
-def faults(plan: Plan, figures: PlaceFigures, *, name: str) -> list[str]:
+def faults(plan: Plan, figures: ReplayFigures, *, name: str) -> list[str]:
     """Why the figures of a place, called `name`, are not good, one line each; empty when they are."""
     lines: list[str] = []
     run = figures.run

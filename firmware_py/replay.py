@@ -1,18 +1,18 @@
-"""The replay of a plan in one place: every walk gets a verdict, and the machine's logs are kept.
+"""The replay of a plan in one place: every walk gets a verdict; of a simulation the logs are kept too.
 
 Near and far runs of a plan differ only in the place bit of the WALK commands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hdl.layouts import HopEvent, Source, VerdictKind
+from hdl.layouts import HopEvent, RefreshMode, Source, VerdictKind
 from sim.model.interpreter import BUDGET_MAX
 
 from .assembler import Image
@@ -20,12 +20,15 @@ from .batches import Batch
 from .commands import Atoms, fence
 from .completion import Completions
 from .control import Control
+from .driver import MemoryErrors
 from .errors import InternalError
 from .plan import Plan, PlannedTrace, PlannedWalk, make_plan
 from .walks import Answer
 
 __all__ = [
     "Driver",
+    "LinkedDriver",
+    "LoggedRun",
     "Logs",
     "Monitor",
     "Plan",
@@ -33,6 +36,7 @@ __all__ = [
     "PlannedWalk",
     "Run",
     "make_plan",
+    "replay",
     "run_plan",
 ]
 
@@ -54,6 +58,34 @@ class Driver(Protocol):
     ) -> None: ...
 
     def run_batch(self, command_atoms: Atoms) -> Completions: ...
+
+
+class LinkedDriver(Driver, Protocol):
+    """A driver that also sets the off-chip link and refresh, and knows what ECC found."""
+
+    def set_link(self, *, latency_up: int, latency_down: int, bytes_per_cycle: int = 0) -> None:
+        """Sets the cycles added each way, and the width (0: a message a cycle)."""
+        ...
+
+    def set_refresh(self, mode: RefreshMode) -> None:
+        """Sets how the memory is refreshed from the next batch on."""
+        ...
+
+    def reset_counters(self) -> None:
+        """Zeroes every counter."""
+        ...
+
+    def memory_errors(self) -> MemoryErrors:
+        """What ECC has found since then."""
+        ...
+
+    def set_cache(self, *, sets_log2: int, ways: int, hit_latency: int) -> None:
+        """Sets the geometry and the hit latency of the compute side's cache, and empties it."""
+        ...
+
+    def cache_counts(self) -> tuple[int, int]:
+        """Hits and misses of that cache since the counters were zeroed."""
+        ...
 
 
 class Monitor(Protocol):
@@ -107,6 +139,12 @@ class Run:
     """Walks whose answer is not the golden interpreter's."""
     memory_differs: list[int]
     """Addresses at which memory is not what the host's mirror holds after the replay."""
+
+
+@dataclass(kw_only=True)
+class LoggedRun(Run):
+    """What came of a plan in one place of a simulation, with its logs."""
+
     logs: Logs = field(repr=False)
 
     @property
@@ -115,46 +153,34 @@ class Run:
         return (Source.NEAR_WALKER.value, Source.FAR_WALKER.value)[self.place]
 
 
-def run_plan(
+def replay(
     plan: Plan,
     *,
     program: Image,
     place: int,
     driver: Driver,
-    monitor: Monitor,
-    progress: Callable[[int], None] = lambda batches: None,
+    fetch: Callable[[int, int], Atoms],
+    batch_done: Callable[[int, Batch], Mapping[int, int]] = lambda index, batch: {},
 ) -> Run:
     """The run of a plan in `place` (0 near, 1 far), the negative control included.
 
-    `progress` is told the batches done. Raises InternalError when the control does not turn the verdict
-    wrong, or a completion record belongs to no walk.
+    `fetch` reads so many atoms of memory from an address. `batch_done` is told the index of every batch when
+    it is done, and gives the cycles of walks, by number, that the records do not hold: those of its streams.
+    Raises InternalError when the control does not turn the verdict wrong, or a completion record belongs to
+    no walk.
     """
     driver.load_program(program.words)
-    monitor.clear_logs()
     answers: dict[int, Answer] = {}
     walk_cycles = np.zeros(len(plan.walks), dtype=np.int64)
     batch_cycles = np.zeros(len(plan.batches), dtype=np.int64)
-    hops: list[NDArray[np.void]] = []
-    accesses: list[NDArray[np.void]] = []
-    ports: list[NDArray[np.void]] = []
-    commands: list[list[NDArray[np.void]]] = [[] for _ in range(plan.channels)]
-    windows: list[NDArray[np.void]] = []
     for index, batch in enumerate(plan.batches):
         done = _run_batch(batch, place=place, driver=driver)
         batch_cycles[index] = done.cycles
-        hops.append(monitor.hops())
-        accesses.append(monitor.accesses())
-        ports.append(monitor.ports())
-        for channel, parts in enumerate(commands):
-            parts.append(monitor.commands(channel))
-        windows.append(monitor.batch_windows())
-        monitor.clear_logs()
         for number, (answer, cycles) in _answers(batch, done).items():
             answers[number] = answer
             walk_cycles[number] = cycles
-        for number, cycles in _stream_cycles(batch, hops[-1]).items():
+        for number, cycles in batch_done(index, batch).items():
             walk_cycles[number] = cycles
-        progress(index + 1)
     for number, planned in enumerate(plan.walks):
         if planned.local is not None:
             answers[number] = planned.local.answer
@@ -164,7 +190,7 @@ def run_plan(
     wrong = [number for number, (walk, answer) in pairs if not walk.question.expectation.right(answer)]
     not_golden = [number for number, (walk, answer) in pairs if not walk.as_golden(answer)]
     driver.run_batch(fence())  # starting a batch brings the buffered writes of the last one to the memory
-    memory_differs = _memory_differences(plan, monitor)
+    memory_differs = _memory_differences(plan, fetch)
     for check, control in plan.controls.items():
         _run_control(
             control,
@@ -181,6 +207,45 @@ def run_plan(
         wrong=wrong,
         not_golden=not_golden,
         memory_differs=memory_differs,
+    )
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    program: Image,
+    place: int,
+    driver: Driver,
+    monitor: Monitor,
+    progress: Callable[[int], None] = lambda batches: None,
+) -> LoggedRun:
+    """The run of a plan in `place` (0 near, 1 far) of a simulation; see `replay`.
+
+    `progress` is told the batches done.
+    """
+    hops: list[NDArray[np.void]] = []
+    accesses: list[NDArray[np.void]] = []
+    ports: list[NDArray[np.void]] = []
+    commands: list[list[NDArray[np.void]]] = [[] for _ in range(plan.channels)]
+    windows: list[NDArray[np.void]] = []
+
+    def batch_done(index: int, batch: Batch) -> Mapping[int, int]:
+        hops.append(monitor.hops())
+        accesses.append(monitor.accesses())
+        ports.append(monitor.ports())
+        for channel, parts in enumerate(commands):
+            parts.append(monitor.commands(channel))
+        windows.append(monitor.batch_windows())
+        monitor.clear_logs()
+        progress(index + 1)
+        return _stream_cycles(batch, hops[-1])
+
+    monitor.clear_logs()
+    run = replay(
+        plan, program=program, place=place, driver=driver, fetch=monitor.fetch, batch_done=batch_done
+    )
+    return LoggedRun(
+        **vars(run),
         logs=Logs(
             hops=np.concatenate(hops),
             hop_batch=_numbers(hops),
@@ -275,12 +340,12 @@ def _run_control(
         )
 
 
-def _memory_differences(plan: Plan, monitor: Monitor) -> list[int]:
+def _memory_differences(plan: Plan, fetch: Callable[[int, int], Atoms]) -> list[int]:
     """Addresses where memory is not the mirror."""
     differs: list[int] = []
     for image in plan.images:
         if image.size:
-            memory = monitor.fetch(image.base, image.size)
+            memory = fetch(image.base, image.size)
             rows = np.flatnonzero((memory != image.words).any(axis=1) & image.known)
             differs += (image.base + rows).tolist()
     return differs

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hdl.config import DesignConfig
 
-from .compare import Comparison, TraceFile, compare, require_help
+from .compare import F, ReplayComparison, TraceFile, compare, require_help
 from .design import design_for, refresh_named
 from .far_help import parse_help
 from .image import layout_named
@@ -18,7 +18,7 @@ from .plan import require_concurrent
 from .programs import replay_image
 
 if TYPE_CHECKING:
-    from .machine import OpenMachine
+    from .machine import OpenMeasuring
 
 __all__ = ["DesignSettings", "ReplaySettings"]
 
@@ -95,10 +95,10 @@ class ReplaySettings:
         *,
         config: DesignConfig,
         bare_far: bool = False,
-        open_machine: OpenMachine,
+        open_machine: OpenMeasuring[F],
         announce: Callable[[str], None],
         progress: Callable[[str, int, int], None],
-    ) -> Comparison:
+    ) -> ReplayComparison[F]:
         """The comparison of the traces of `files` on `config`; see `firmware_py.compare.compare`."""
         self.require_usable(config)
         return compare(

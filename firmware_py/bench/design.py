@@ -162,7 +162,7 @@ def _replays(
     checked = sum(file.verdicts.checked for file in found.files)
     for name, value in (
         (f"wrong verdicts of {checked:,}, near and far", sum(f.verdicts.wrong for f in found.files)),
-        ("protocol violations, near and far", found.violations),
+        ("protocol violations, near and far", sum(p.violations.total() for p in found.places.values())),
         ("other faults (golden interpreter, memory, negative control)", len(found.failures)),
     ):
         yield Figure(

@@ -13,21 +13,29 @@ from typing import Any
 
 from sim.trace.output import output_target, temporary_name, whole_file
 
-from ..compare import Comparison, FileVerdicts, Tally
+from ..compare import Comparison, F, FileVerdicts, ReplayComparison, Tally
 from ..effect import ratio
 from ..errors import InputError
 from ..far_help import STACK_LEVEL_CYCLES, STREAM_RESULT_CYCLES
-from ..place import PlaceFigures
+from ..place import ReplayFigures
 from .ledger_document import ledger_details
 
-__all__ = ["SCHEMA", "document", "require_output", "write_document", "write_text"]
+__all__ = ["ROWS", "SCHEMA", "document", "replay_document", "require_output", "write_document", "write_text"]
 
+#: The rows that a read may find.
+ROWS = ("hit", "closed", "conflict")
 #: The `schema` of the document.
 SCHEMA = "clew.compare/1"
 
 
 def document(comparison: Comparison) -> dict[str, Any]:
-    """The comparison as plain JSON types. A figure without a sample is null."""
+    """The comparison of a simulation as plain JSON types. A figure without a sample is null."""
+    shared = replay_document(comparison)
+    return shared | {"details": shared["details"] | ledger_details(comparison)}
+
+
+def replay_document(comparison: ReplayComparison[F]) -> dict[str, Any]:
+    """What every comparison says, whatever it ran on. A figure without a sample or a source is null."""
     path = comparison.far_path.path
     return {
         "schema": SCHEMA,
@@ -75,7 +83,6 @@ def document(comparison: Comparison) -> dict[str, Any]:
                 "far": comparison.far.walks_per_second,
             },
             "repeated_searches": comparison.repeated,
-            **ledger_details(comparison),
             "failures": list(comparison.failures),
         },
     }
@@ -157,18 +164,21 @@ def _file(verdicts: FileVerdicts) -> dict[str, Any]:
     }
 
 
-def _channel(comparison: Comparison, channel: int) -> dict[str, Any]:
-    places = {"near": comparison.near.channels[channel], "far": comparison.far.channels[channel]}
+def _channel(comparison: ReplayComparison[F], channel: int) -> dict[str, Any]:
+    places = {"near": comparison.near, "far": comparison.far}
     return {
         "trees": comparison.trees[channel],
         **{
-            name: {"reads": figures.rows.reads, "violations": figures.violations.total()}
+            name: {
+                "reads": figures.channel_reads and figures.channel_reads[channel],
+                "violations": figures.channel_violations and figures.channel_violations[channel],
+            }
             for name, figures in places.items()
         },
     }
 
 
-def _near(comparison: Comparison) -> dict[str, Any]:
+def _near(comparison: ReplayComparison[F]) -> dict[str, Any]:
     """What is between walker and controller near the memory: an input."""
     port = comparison.near_path
     if port is None:
@@ -180,7 +190,7 @@ def _near(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _help(comparison: Comparison) -> dict[str, Any]:
+def _help(comparison: ReplayComparison[F]) -> dict[str, Any]:
     """Every help of the far place: keys that end in _input were given, the others were measured."""
     help_, figures = comparison.far_help, comparison.far
     found: dict[str, Any] = {}
@@ -210,7 +220,7 @@ def _help(comparison: Comparison) -> dict[str, Any]:
     return found
 
 
-def _errors(comparison: Comparison) -> dict[str, Any] | None:
+def _errors(comparison: ReplayComparison[F]) -> dict[str, Any] | None:
     """What ECC found in each place; null without ECC."""
     return {
         name: dataclasses.asdict(figures.errors)
@@ -219,7 +229,7 @@ def _errors(comparison: Comparison) -> dict[str, Any] | None:
     } or None
 
 
-def _place(figures: PlaceFigures, clock_ns: float) -> dict[str, Any]:
+def _place(figures: ReplayFigures, clock_ns: float) -> dict[str, Any]:
     bound = figures.bound_mean
     return {
         "walk_ns": figures.walk.scaled(clock_ns).as_dict(),
@@ -227,6 +237,6 @@ def _place(figures: PlaceFigures, clock_ns: float) -> dict[str, Any]:
         "loop_cycles": figures.loop.as_dict(),
         "loop_ns": figures.loop.scaled(clock_ns).as_dict(),
         "bound_ns": {"mean": None if bound is None else bound * clock_ns},
-        "ratio_to_bound": figures.ledger.ratio_to_bound,
-        "row": figures.ledger.rows.as_dict(),
+        "ratio_to_bound": figures.ratio_to_bound,
+        "row": dict.fromkeys(ROWS) if figures.rows is None else figures.rows.as_dict(),
     }

@@ -10,13 +10,12 @@ from hdl.config import MemoryConfig
 from hdl.layouts import RefreshMode
 from sim.trace.errors import printable
 
-from ..compare import Comparison, Tally
+from ..compare import Comparison, F, ReplayComparison, Tally
 from ..effect import ratio
 from ..far_help import STACK_LEVEL_CYCLES, STREAM_RESULT_CYCLES, size_text
-from ..ledger import Statistics
+from ..ledger import RowShares, Statistics
 from ..paths import FarPath
-from ..place import PlaceFigures
-from .document import by_check, by_source, unchecked
+from .document import ROWS, by_check, by_source, unchecked
 from .ledger_table import ledger_tables
 from .numbers import number, times
 
@@ -66,8 +65,8 @@ class _Rows:
         self._table.add_section()
 
 
-def comparison_table(comparison: Comparison) -> Table:
-    """The table of a comparison."""
+def comparison_table(comparison: ReplayComparison[F]) -> Table:
+    """The table of a comparison, whatever it ran on; what has no source there is left out."""
     near, far, clock = comparison.near, comparison.far, comparison.clock_ns
     path = comparison.far_path
     count = comparison.config.memory.channels
@@ -111,18 +110,23 @@ def comparison_table(comparison: Comparison) -> Table:
         )
     rows.section()
     _latency(rows, "loop latency", near.loop, far.loop, clock)
-    rows.add("physical bound", "mean", _time(near.bound_mean, clock), _time(far.bound_mean, clock))
-    rows.add("loop / bound", "", times(near.ledger.ratio_to_bound), times(far.ledger.ratio_to_bound))
-    for name in ("hit", "closed", "conflict"):
-        rows.add("row of a read", name, _share(near, name), _share(far, name))
-    if count > 1:
+    if near.rows is not None and far.rows is not None:
+        rows.add("physical bound", "mean", _time(near.bound_mean, clock), _time(far.bound_mean, clock))
+        rows.add("loop / bound", "", times(near.ratio_to_bound), times(far.ratio_to_bound))
+        for name in ROWS:
+            rows.add("row of a read", name, _share(near.rows, name), _share(far.rows, name))
+    for name in near.counters:
+        rows.add(
+            "counted, all requesters", name.replace("_", " "), *(f"{p.counters[name]:,}" for p in (near, far))
+        )
+    if near.channel_reads is not None and far.channel_reads is not None and count > 1:
         rows.section()
         for channel, trees in enumerate(comparison.trees):
             what = f"channel {channel}, {trees:,} tree{'' if trees == 1 else 's'}"
             rows.add(
                 "reads of walks",
                 what,
-                *(f"{place.channels[channel].rows.reads:,}" for place in (near, far)),
+                *(f"{reads[channel]:,}" for reads in (near.channel_reads, far.channel_reads)),
             )
     rows.section()
     _throughput(rows, comparison)
@@ -145,14 +149,14 @@ def _path(place: str, path: FarPath) -> str:
     )
 
 
-def _near(comparison: Comparison) -> str:
+def _near(comparison: ReplayComparison[F]) -> str:
     """A line for a near walker behind a port."""
     if comparison.near_path is None:
         return ""
     return f"\n{_path('near', comparison.near_path)}; launch and verdict cross the far path"
 
 
-def _help(comparison: Comparison) -> str:
+def _help(comparison: ReplayComparison[F]) -> str:
     """A line for each help of the far place: inputs all."""
     help_ = comparison.far_help
     lines: list[str] = []
@@ -176,7 +180,7 @@ def _help(comparison: Comparison) -> str:
     return "".join(f"\n{line}" for line in lines)
 
 
-def _throughput(rows: _Rows, comparison: Comparison) -> None:
+def _throughput(rows: _Rows, comparison: ReplayComparison[F]) -> None:
     """Walks per second, and what the help of the far place did."""
     near, far = comparison.near, comparison.far
     how = "measured, help as stated" if comparison.far_help.plans else "measured"
@@ -198,7 +202,7 @@ def _latency(rows: _Rows, figure: str, near: Statistics, far: Statistics, clock:
         rows.add(figure, name, _time(_value(near, label), clock), _time(_value(far, label), clock))
 
 
-def _verdicts(rows: _Rows, comparison: Comparison) -> None:
+def _verdicts(rows: _Rows, comparison: ReplayComparison[F]) -> None:
     """Verdicts hold for both places: one is wrong when it is wrong in either."""
     for check, tally in by_check(comparison.files).items():
         rows.add("verdicts wrong", check, *_both(tally))
@@ -218,7 +222,8 @@ def _verdicts(rows: _Rows, comparison: Comparison) -> None:
         f"{len(near.run.not_golden):,}",
         f"{len(far.run.not_golden):,}",
     )
-    rows.add("protocol violations", "", f"{near.violations.total():,}", f"{far.violations.total():,}")
+    if near.violations is not None and far.violations is not None:
+        rows.add("protocol violations", "", f"{near.violations.total():,}", f"{far.violations.total():,}")
     if near.errors is not None and far.errors is not None:
         for name in ("corrected", "uncorrectable"):
             rows.add(
@@ -245,6 +250,6 @@ def _rate(value: float | None) -> str:
     return "-" if value is None else f"{value / 1e6:,.2f} million"
 
 
-def _share(figures: PlaceFigures, name: str) -> str:
-    share = figures.ledger.rows.as_dict()[name]
+def _share(rows: RowShares, name: str) -> str:
+    share = rows.as_dict()[name]
     return "-" if share is None else f"{100 * share:.1f} %"

@@ -13,7 +13,6 @@ from firmware_py.design import design_for
 from firmware_py.far_help import geometry, parse_help
 from firmware_py.image import CreationOrder
 from firmware_py.machine import compiled_machine
-from firmware_py.measure import measure
 from firmware_py.place import Place, faults
 from firmware_py.plan import Plan, make_plan
 from firmware_py.programs import default_image
@@ -150,11 +149,10 @@ def test_the_counters_are_those_of_the_golden_model(traces: list[Path], size: st
         place = Place.far("v100_hbm2", config, far_help=helped)
         # Twice: what the first replay left behind must not be seen by the second.
         figures = [
-            measure(
+            machine.measure(
                 plan,
                 place,
                 name="far",
-                machine=machine,
                 program=default_image(),
                 refresh=RefreshMode.ALL_BANK,
                 progress=lambda name, done, total: None,
