@@ -11,6 +11,7 @@ import typer
 from hdl.config import CONFIGS, MEMORY_ENDS
 
 from .bench_cli import app as bench_app
+from .board_cli import ConfigName, board, drive, require_config
 from .errors import InputError
 from .fpga_cli import fpga
 from .program_cli import assemble, disassemble
@@ -19,8 +20,10 @@ from .trace_cli import app as trace_app
 from .worth_cli import worth
 
 if TYPE_CHECKING:
+    from hdl.config import DesignConfig
+
     from .report.outputs import Outputs
-    from .settings import DesignSettings, ReplaySettings
+    from .settings import ReplaySettings
 
 __all__ = ["app"]
 
@@ -38,6 +41,8 @@ app.command()(assemble)
 app.command()(disassemble)
 app.command()(worth)
 app.command()(sweep)
+app.command()(drive)
+app.command()(board)
 app.command()(fpga)
 
 Memory = Annotated[str, typer.Option(help="Memory preset: a name, or a file FILE.toml.")]
@@ -113,6 +118,7 @@ def compare(
     address_map: AddressMapEntries = None,
     stages: Stages = 1,
     clock_ratio: ClockRatio = 1,
+    config: ConfigName = None,
     json: Json = None,
     html: Html = None,
     plot: Plot = None,
@@ -135,16 +141,23 @@ def compare(
         waves_cycles=waves_cycles,
     )
     outputs.require(inputs=files)
+    require_config(config)
+    design = DesignSettings(
+        memory=memory,
+        channels=channels,
+        ecc=ecc,
+        address_map=address_map,
+        stages=stages,
+        clock_ratio=clock_ratio,
+    )
+    if config is not None and design != DesignSettings():
+        raise InputError(
+            "--config is a whole design: expected none of --memory, --channels, --ecc, --address-map, "
+            "--stages and --clock-ratio beside it"
+        )
     _compare(
         lambda: files,
-        design=DesignSettings(
-            memory=memory,
-            channels=channels,
-            ecc=ecc,
-            address_map=address_map,
-            stages=stages,
-            clock_ratio=clock_ratio,
-        ),
+        design=design.config(concurrent=concurrent) if config is None else CONFIGS[config],
         replay=ReplaySettings(
             far=far,
             near=near,
@@ -276,7 +289,7 @@ def demo(
             address_map=address_map,
             stages=stages,
             clock_ratio=clock_ratio,
-        ),
+        ).config(concurrent=concurrent),
         replay=ReplaySettings(
             far=far,
             near=near,
@@ -353,7 +366,7 @@ def timing(
 def _compare(
     make_files: Callable[[], Sequence[Path]],
     *,
-    design: DesignSettings,
+    design: DesignConfig,
     replay: ReplaySettings,
     outputs: Outputs,
 ) -> None:
@@ -363,14 +376,13 @@ def _compare(
     from .questions import require_questions
     from .report.table import console, print_comparison
 
-    config = design.config(concurrent=replay.concurrent)
-    replay.require_usable(config)
+    replay.require_usable(design)
     traces = read_files(make_files())
     require_questions(traces)
     with Reporter() as reporter:
         comparison = replay.compare(
             traces,
-            config=config,
+            config=design,
             bare_far=outputs.html is not None or outputs.plot is not None,
             open_machine=outputs.open_machine,
             announce=reporter.announce,

@@ -56,9 +56,9 @@ def _run() -> int:
     from sim.verilator import BuildError
 
     from .app import app
-    from .driver import BatchError
+    from .driver import BatchError, NotAnAccelerator
     from .errors import InputError, InternalError
-    from .transport.base import TransportError
+    from .transport.base import PortError, TransportError
 
     # A conversion that was interrupted leaves components unused; that is no fault of the design.
     warnings.simplefilter("ignore", UnusedElaboratable)
@@ -72,7 +72,7 @@ def _run() -> int:
         return _READER_GONE
     except TyperException as error:
         return _usage(error.format_message(), error.exit_code)
-    except (InputError, TraceError) as error:
+    except (InputError, TraceError, PortError, NotAnAccelerator) as error:
         return _fail(error, _BAD_INPUT)
     except OSError as error:
         if error.filename:

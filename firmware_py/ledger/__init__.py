@@ -7,7 +7,7 @@ from .accesses import RowShares, access_addresses, row_shares
 from .loops import Log, Loops, context_numbers, loops
 from .place_ledger import Ledger, make_ledger
 from .service import Service, service
-from .statistics import Statistics, statistics
+from .statistics import Statistics, histogram_statistics, statistics, unmeasured
 from .time_parts import PARTS, Crossings, Part, TimeParts, loop_time, walk_time
 
 __all__ = [
@@ -23,11 +23,13 @@ __all__ = [
     "TimeParts",
     "access_addresses",
     "context_numbers",
+    "histogram_statistics",
     "loop_time",
     "loops",
     "make_ledger",
     "row_shares",
     "service",
     "statistics",
+    "unmeasured",
     "walk_time",
 ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Statistics", "statistics"]
+__all__ = ["Statistics", "histogram_statistics", "statistics", "unmeasured"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +41,45 @@ class Statistics:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
+def histogram_statistics(counts: NDArray[np.int64]) -> Statistics:
+    """The summary of a sample by its counts: bin n holds the values n, the last bin all larger ones too.
+
+    What the last bin leaves open is None: the largest value and the mean once it holds any, and a percentile
+    that lies in it.
+    """
+    total = int(counts.sum())
+    if not counts[-1]:
+        return statistics(np.repeat(np.arange(len(counts)), counts))
+    reached = np.cumsum(counts)
+
+    def known(value: int) -> float | None:
+        return float(value) if value < len(counts) - 1 else None
+
+    def rank(thousandths: int) -> float | None:
+        return known(int(np.searchsorted(reached, -(-thousandths * total // 1000))))
+
+    return Statistics(
+        count=total,
+        min=known(int(np.flatnonzero(counts)[0])),
+        mean=None,
+        p50=rank(500),
+        p99=rank(990),
+        p999=rank(999),
+        max=None,
+    )
+
+
+def unmeasured(count: int) -> Statistics:
+    """The summary of a sample of which only the size is known."""
+    return Statistics(count=count, min=None, mean=None, p50=None, p99=None, p999=None, max=None)
+
+
 def statistics(values: ArrayLike) -> Statistics:
     """The summary of a sample of numbers, in the unit of the sample."""
     sample = np.sort(np.asarray(values, dtype=np.float64).ravel())
     count = len(sample)
     if not count:
-        return Statistics(count=0, min=None, mean=None, p50=None, p99=None, p999=None, max=None)
+        return unmeasured(0)
 
     def rank(thousandths: int) -> float:
         return float(sample[-(-thousandths * count // 1000) - 1])

@@ -7,11 +7,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Backdoor", "Transport", "TransportError"]
+__all__ = ["Backdoor", "PortError", "Transport", "TransportError"]
 
 
 class TransportError(RuntimeError):
     """An access that was refused, never answered, or did not arrive."""
+
+
+class PortError(TransportError):
+    """The way to a board that is not there, may not be used, went away, or leads to something else."""
 
 
 class Backdoor(Protocol):

@@ -1,0 +1,132 @@
+"""`clew drive`, the comparison on a board, and `clew board`, which simulates one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hdl.config import CONFIGS
+
+from .errors import InputError
+
+if TYPE_CHECKING:
+    from .transport.base import Transport
+
+__all__ = ["ConfigName", "board", "drive", "require_config"]
+
+ConfigName = Annotated[str | None, typer.Option("--config", help=f"The design: one of {', '.join(CONFIGS)}.")]
+
+
+def require_config(name: str | None) -> None:
+    """Check that a configuration of that name exists. Raises InputError."""
+    if name is not None and name not in CONFIGS:
+        raise InputError(f"unknown configuration {name!r}: expected one of {', '.join(CONFIGS)}")
+
+
+def drive(
+    files: Annotated[list[Path], typer.Argument(help="Trace files of any known kind.")],
+    port: Annotated[str | None, typer.Option(help="Serial port of the board, such as /dev/ttyUSB0.")] = None,
+    xdma: Annotated[str | None, typer.Option(help="XDMA device of the board, such as /dev/xdma0.")] = None,
+    baud: Annotated[int, typer.Option(help="Bits a second of the serial port.")] = 1_000_000,
+    config: ConfigName = None,
+    far: Annotated[
+        str, typer.Option(help="Far path: a published latency of data/off_chip_paths.csv.")
+    ] = "v100_hbm2",
+    near: Annotated[
+        str, typer.Option(help="Near place: memory, or a host controller's port of data/off_chip_paths.csv.")
+    ] = "memory",
+    concurrent: Annotated[int, typer.Option(help="Searches replayed at a time, 1 to 10,000.")] = 1,
+    layout: Annotated[str, typer.Option(help="Where nodes lie in memory.")] = "creation",
+    program: Annotated[
+        str, typer.Option(help="What finds where a search resumes: climb or climb_compressed.")
+    ] = "climb",
+    placement: Annotated[str, typer.Option(help="Which channel a tree lies in.")] = "round_robin",
+    refresh: Annotated[
+        str, typer.Option(help="Refresh of the memory: none, all_bank or per_bank.")
+    ] = "all_bank",
+    json: Annotated[Path | None, typer.Option("--json", help="Write the comparison here, as JSON.")] = None,
+) -> None:
+    """Replay traces near and far on a board and compare. Exit status 1: a verdict was wrong."""
+    from .board import Board, board_machine, found_config, open_accelerator
+    from .compare import read_files
+    from .progress import Reporter
+    from .questions import require_questions
+    from .report.board_document import board_document, print_board_comparison
+    from .report.document import require_output, write_document
+    from .report.table import console
+    from .settings import ReplaySettings
+
+    where = port or xdma
+    if where is None or (port and xdma):
+        raise InputError("expected one of --port and --xdma, which name the board")
+    if baud < 1:
+        raise InputError(f"--baud is {baud}: expected 1 or more")
+    require_config(config)
+    if json is not None:
+        require_output(json, inputs=files)
+    traces = read_files(files)
+    require_questions(traces)
+    settings = ReplaySettings(
+        far=far,
+        near=near,
+        concurrent=concurrent,
+        layout=layout,
+        program=program,
+        placement=placement,
+        refresh=refresh,
+    )
+    with _opened(port, xdma, baud) as transport, Reporter() as reporter:
+        accelerator = open_accelerator(transport, where=where)
+        design = found_config(accelerator, config, where=where)
+        comparison = settings.compare(
+            traces,
+            config=design,
+            open_machine=board_machine(Board(accelerator=accelerator, config=design)),
+            announce=reporter.announce,
+            progress=reporter.advance,
+        )
+    if json is not None:
+        write_document(json, board_document(comparison))
+    print_board_comparison(comparison, console())
+    if comparison.failures:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _opened(port: str | None, xdma: str | None, baud: int) -> Iterator[Transport]:
+    if port is not None:
+        from .transport.serial import SerialTransport
+
+        with SerialTransport(port, baud=baud) as transport:
+            yield transport
+    else:
+        from .transport.xdma import XdmaTransport
+
+        with XdmaTransport(str(xdma)) as transport:
+            yield transport
+
+
+def board(
+    simulate: Annotated[
+        bool, typer.Option("--simulate", help="Simulate a board: the only kind so far.")
+    ] = False,
+    config: Annotated[str, typer.Option(help=f"The design: one of {', '.join(CONFIGS)}.")] = "simulation",
+) -> None:
+    """Offer a simulated design's UART on a pseudo-terminal until stopped."""
+    from sim.board import BoardModel, pseudo_terminal, serve
+
+    from .progress import Reporter
+
+    if not simulate:
+        raise InputError("expected --simulate: boards of their own are driven by clew drive")
+    require_config(config)
+    with Reporter() as reporter:
+        model = BoardModel(CONFIGS[config], announce=reporter.announce)
+    with model, pseudo_terminal() as (line, path):
+        # The one line that a script reads.
+        typer.echo(f"port {path}")
+        serve(model, line)
