@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-__all__ = ["require_schema"]
+__all__ = ["require_board_schema", "require_schema"]
 
 _STATISTICS = dict.fromkeys(("min", "mean", "p50", "p99", "p999", "max"), float)
 _SERIES = {"count": int} | _STATISTICS
@@ -140,3 +140,26 @@ def require_schema(document: dict[str, Any]) -> None:
     for place in paths.values():
         assert place["walk_ns"]["count"] == place["reads_per_walk"]["count"] == walks
         assert place["loop_cycles"]["count"] == place["loop_ns"]["count"]
+
+
+#: What a board gives of a place; a loop only where its design has histograms.
+_BOARD_NULL = ("loop_cycles", "loop_ns", "bound_ns", "ratio_to_bound", "row")
+
+
+def require_board_schema(document: dict[str, Any]) -> None:
+    """Assert that a document of `clew drive` is of the same schema, null only where it says why."""
+    reasons = document["details"]["not_measured"]
+    named = {name for names in reasons for name in names.split(", ")}
+    assert all(reasons.values())
+    violations = document["violations"]
+    assert (violations is None) == ("violations" in named)
+    _require(document | {"violations": violations or 0}, _DOCUMENT, "document", empty=True)
+    for place in document["paths"].values():
+        for name in _PLACE:
+            _require(place[name], _PLACE[name], f"document.paths.{name}", empty=name in named)
+        for name in named & set(_BOARD_NULL) - {"loop_cycles", "loop_ns"}:
+            found = place[name]
+            assert found is None or set(found.values()) == {None}, name
+        assert place["walk_ns"]["count"] == place["reads_per_walk"]["count"]
+    for name in named & {"walks_per_second", "stores"}:
+        assert set(document["details"][name].values()) == {None}

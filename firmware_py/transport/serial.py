@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import re
+import termios
 import time
 
 import numpy as np
@@ -53,7 +56,7 @@ class SerialTransport:
         """Frames that were sent again."""
         try:
             self._port = serial.Serial(port, baud, timeout=0, write_timeout=5, exclusive=True)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, termios.error) as error:
             raise PortError(f"{port}: {_reason(error)}") from None
         try:
             self._sequence = lock_sequence(Command.LOCK)
@@ -128,7 +131,7 @@ class SerialTransport:
                 self._port.reset_input_buffer()
                 self._port.write(frame)
                 answer, received = self._await(request, patience)
-            except OSError as error:
+            except (OSError, termios.error) as error:
                 raise PortError(f"{self._name}: the line is gone: {_reason(error)}") from None
             if answer is not None:
                 return answer
@@ -157,12 +160,13 @@ class SerialTransport:
 
 def _reason(error: Exception) -> str:
     """Why the system refused a port, without the words of the library."""
+    found = re.search(r"(?:\[Errno |^\()(\d+)", str(error))
     number = error.errno if isinstance(error, OSError) else None
+    number = int(found[1]) if number is None and found else number
+    if number == errno.EAGAIN:
+        return "another program uses it"
+    if number == errno.ENOTTY or "(25," in str(error):
+        return "expected a serial port"
     if number is not None:
         return os.strerror(number)
-    text = str(error)
-    if "exclusively lock" in text:
-        return "another program uses it"
-    if "Inappropriate ioctl" in text or "(25," in text:
-        return "expected a serial port"
-    return text.splitlines()[0] if text else type(error).__name__
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmware_py.ledger import access_addresses, loops, make_ledger, row_shares, statistics
+from firmware_py.ledger import (
+    access_addresses,
+    histogram_statistics,
+    loops,
+    make_ledger,
+    row_shares,
+    statistics,
+)
 from hdl.config import named_config
 from hdl.layouts import ColumnOp, HopEvent, RowClass, RowOp, Source
 from hdl.memory.address import AddressMap, Place
@@ -285,3 +292,16 @@ def test_addresses_of_accesses_are_read_off_the_buses():
         np.array(memory.accesses, dtype=ACCESS_RECORD), np.array(memory.commands, dtype=COMMAND_RECORD), MAP
     )
     assert found.tolist() == addresses
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_histogram_tells_what_its_sample_does_but_for_what_lies_in_the_last_bin(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.integers(3, 40, size=500)
+    whole = np.bincount(values, minlength=64)
+    assert histogram_statistics(whole) == statistics(values)
+    cut = np.append(whole[:30], whole[30:].sum())
+    found, exact = histogram_statistics(cut), statistics(values)
+    assert (found.count, found.min, found.p50) == (exact.count, exact.min, exact.p50)
+    assert found.mean is found.max is found.p999 is None
+    assert histogram_statistics(np.zeros(4, dtype=np.int64)) == statistics([])

@@ -1,6 +1,7 @@
 """What the design is on an FPGA and behind a serial line, one module a topic; `clew bench fpga` measures all.
 
 * board: `fmax_mhz`, `luts`, `ffs`, `block_rams` of the configuration of `ulx3s_85f`, whole and by block.
+* uart: `uart_reads_per_second`, through a simulated board's pseudo-terminal.
 
 A topic is a function that takes `announce` (told what is being built) and `progress` (name, done, of) and
 returns its measures.
@@ -14,6 +15,7 @@ from typing import Any, Protocol
 from ...errors import InputError
 from ..measures import Measure
 from .board import board_measures
+from .uart import uart_measures
 
 __all__ = ["SCHEMA", "TOPICS", "Topic", "fpga_document", "fpga_measures", "require_topics"]
 
@@ -32,6 +34,7 @@ class Topic(Protocol):
 #: Every topic by name, in the order in which they are measured and shown.
 TOPICS: Mapping[str, Topic] = {
     "board": board_measures,
+    "uart": uart_measures,
 }
 
 
