@@ -48,7 +48,8 @@ app.command()(fpga)
 Memory = Annotated[str, typer.Option(help="Memory preset: a name, or a file FILE.toml.")]
 Far = Annotated[str, typer.Option(help="Far path: a published latency of data/off_chip_paths.csv.")]
 Near = Annotated[
-    str, typer.Option(help="Near place: memory, or a host controller's port of data/off_chip_paths.csv.")
+    str,
+    typer.Option(help="Near place: memory, axi4, or a host controller's port of data/off_chip_paths.csv."),
 ]
 FarHelpList = Annotated[
     str,

@@ -19,6 +19,7 @@ from sim.trace.importers import import_file
 from sim.trace.schema import Trace
 
 from .assembler import Image
+from .axi_port import isolated_cycles
 from .batches import ring_size
 from .control import Control
 from .effect import Effect, effect
@@ -131,7 +132,9 @@ class ReplayComparison(Generic[F]):
     """Trees placed, by channel."""
     far_path: FarPath
     near_path: FarPath | None
-    """The port that the near walker reads through; None: it is beside the memory."""
+    """The port that the near walker reads through; None: it is beside the memory, or behind AXI ports."""
+    near_behind_axi: bool
+    """The near walkers read through AXI ports of the design."""
     far_help: FarHelp
     cache: CacheSetting | None
     """The far place's cache; None without one."""
@@ -169,8 +172,10 @@ class ReplayComparison(Generic[F]):
     def energy(self: ReplayComparison[PlaceFigures]) -> dict[Literal["near", "far"], PlaceEnergy | None]:
         """The energy of each place, of a simulation; None where none of its path is published."""
         path, port = self.far_path.path.name, self.near_path and self.near_path.path.name
+        # Behind an AXI port nobody sees what the memory does.
+        seen = self.near.controlled
         return {
-            "near": place_energy(self.near, path=path, port=port, solved=self.solved),
+            "near": place_energy(self.near, path=path, port=port, solved=self.solved) if seen else None,
             "far": place_energy(self.far, path=path, solved=self.solved),
         }
 
@@ -186,7 +191,10 @@ class ReplayComparison(Generic[F]):
         """Isolated far loop over isolated near loop: an input, for the preset chose the far one."""
         if self.near_path is not None:
             return self.far_path.isolated_cycles / self.near_path.isolated_cycles
-        near = sum(loop_parts(self.config, self.far_path.path.row_state).values())
+        state = self.far_path.path.row_state
+        if self.near_behind_axi:
+            return self.far_path.isolated_cycles / isolated_cycles(self.config, state)
+        near = sum(loop_parts(self.config, state).values())
         return self.far_path.isolated_cycles / near
 
 
@@ -214,8 +222,9 @@ def compare(
 ) -> ReplayComparison[F]:
     """The comparison of the traces of `files` on `config`, across the far preset `far`.
 
-    `near` is the memory's own side, or the preset of a host controller's port, where the near walker's reads
-    take the published time and a walk still crosses the far path. The far place has `far_help`, by default
+    `near` is the memory's own side, `axi4`, where the near walkers are behind AXI ports with the published
+    latencies of one, or the preset of a host controller's port, where the near walker's reads take the
+    published time and a walk still crosses the far path. The far place has `far_help`, by default
     none; the near one runs on the design without it. With `bare_far` a far place that has help is measured
     without it as well. The default placement is `RoundRobin`. `climbing` is the
     program of `programs.CLIMBS`, in the image `program`, that finds where a search resumes. `announce` is
@@ -281,6 +290,7 @@ def compare(
         ).tolist(),
         far_path=places["far"].path,
         near_path=places["near"].port,
+        near_behind_axi=not places["near"].config.memory.controlled,
         far_help=help_,
         cache=places["far"].cache if help_.cache else None,
         solved=sum(trace.end.status == "solved" for trace in traces),

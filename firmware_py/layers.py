@@ -19,21 +19,23 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .ledger import Ledger, Service, Statistics, statistics
 
-__all__ = ["Layer", "make_layers"]
+__all__ = ["Layer", "LayerName", "make_layers"]
+
+LayerName = Literal["device", "port", "loop", "walk", "replay"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
     """One layer of one place, in cycles."""
 
-    name: Literal["device", "port", "loop", "walk", "replay"]
+    name: LayerName
     cycles: Statistics
     refresh: Statistics
-    """What refresh caused, over the same sample: 0 of most."""
+    """What refresh caused, over the same sample: 0 of most. Empty where no device is seen."""
 
 
 def make_layers(
@@ -43,8 +45,9 @@ def make_layers(
     walk_cycles: NDArray[np.int64],
     numbers: NDArray[np.int64],
     replay_cycles: int,
+    device: bool = True,
 ) -> tuple[Layer, ...]:
-    """The five layers, inner ones first.
+    """The five layers, inner ones first; the first only where a `device` is seen.
 
     `walk_cycles` are by number of the walk; `numbers` gives that of every walk of the ledger's loops, -1 for
     one that only marks a time.
@@ -60,12 +63,17 @@ def make_layers(
         np.concatenate([served.held_from + served.held, served.column]),
         np.concatenate([served.held, served.reopened]) > 0,
     )
+
+    def layer(name: LayerName, cycles: ArrayLike, refresh: ArrayLike) -> Layer:
+        # Where no device is seen, nobody knows what refresh did either.
+        return Layer(name=name, cycles=statistics(cycles), refresh=statistics(refresh if device else ()))
+
     return (
-        Layer(name="device", cycles=statistics(served.device), refresh=statistics(served.reopened)),
-        Layer(name="port", cycles=statistics(served.port), refresh=statistics(served.refresh)),
-        Layer(name="loop", cycles=statistics(loops.cycles), refresh=statistics(of_loop)),
-        Layer(name="walk", cycles=statistics(walk_cycles), refresh=statistics(of_walk)),
-        Layer(name="replay", cycles=statistics([replay_cycles]), refresh=statistics([replay])),
+        *((layer("device", served.device, served.reopened),) if device else ()),
+        layer("port", served.port, served.refresh),
+        layer("loop", loops.cycles, of_loop),
+        layer("walk", walk_cycles, of_walk),
+        layer("replay", [replay_cycles], [replay]),
     )
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeAlias, TypeVar
 
 from hdl.config import DesignConfig
 from hdl.layouts import RefreshMode
+from sim.compiled import CompiledModel
 
 from .assembler import Image
+from .axi_port import axi_times
 from .measure import measure
 from .place import Place, PlaceFigures, ReplayFigures
 from .plan import Plan
 from .replay import LinkedDriver, Monitor
 
-__all__ = ["Machine", "Measuring", "OpenMachine", "OpenMeasuring", "compiled_machine"]
+__all__ = ["Machine", "Measuring", "OpenMachine", "OpenMeasuring", "compiled_machine", "prepare_memory"]
 
 
 F_co = TypeVar("F_co", bound=ReplayFigures, covariant=True)
@@ -48,6 +51,8 @@ class Machine:
 
     driver: LinkedDriver
     monitor: Monitor
+    prepare: Callable[[RefreshMode], None] = lambda refresh: None
+    """Makes the memory outside the design ready for a replay with that refresh; by default there is none."""
     recording: Callable[[str], AbstractContextManager[None]] = lambda place: nullcontext()
     """Records, while it is open, what the design does for the place of that name; by default nothing."""
 
@@ -62,6 +67,7 @@ class Machine:
         progress: Callable[[str, int, int], None],
     ) -> PlaceFigures:
         """The figures of a plan in one place, from the machine's logs."""
+        self.prepare(refresh)
         with self.recording(name):
             return measure(
                 plan,
@@ -82,6 +88,12 @@ OpenMeasuring: TypeAlias = Callable[
 OpenMachine: TypeAlias = Callable[[DesignConfig, Callable[[str], None]], AbstractContextManager[Machine]]
 
 
+def prepare_memory(model: CompiledModel, refresh: RefreshMode) -> None:
+    """Gives a memory behind an AXI port, if the model has one, its published latencies."""
+    if not model.config.memory.controlled:
+        model.set_axi_times(axi_times(model.config, refresh))
+
+
 @contextmanager
 def compiled_machine(config: DesignConfig, announce: Callable[[str], None]) -> Iterator[Machine]:
     """The compiled model of `config` in this process; `announce` is told what is being built."""
@@ -92,4 +104,8 @@ def compiled_machine(config: DesignConfig, announce: Callable[[str], None]) -> I
 
     with trained_model(config, announce=announce) as model:
         driver = Accelerator(InProcessTransport(model))
-        yield Machine(driver=driver, monitor=model if model.has_backdoor else FrontDoorMonitor(model, driver))
+        yield Machine(
+            driver=driver,
+            monitor=model if model.has_backdoor else FrontDoorMonitor(model, driver),
+            prepare=partial(prepare_memory, model),
+        )

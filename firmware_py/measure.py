@@ -12,10 +12,20 @@ from hdl.memory.stack import StackMap
 from sim.model.command_checker import check as check_commands
 
 from .assembler import Image
-from .bank_profile import bank_profile
+from .bank_profile import BankProfile, bank_profile
 from .errors import InternalError
 from .layers import make_layers
-from .ledger import loop_time, make_ledger, service, statistics, walk_time
+from .ledger import (
+    Ledger,
+    Service,
+    loop_time,
+    make_ledger,
+    make_port_ledger,
+    port_service,
+    service,
+    statistics,
+    walk_time,
+)
 from .link_bytes import LinkBytes, link_bytes
 from .place import CacheCounts, Place, PlaceFigures
 from .plan import Plan
@@ -59,35 +69,9 @@ def measure(
     )
     run.walk_cycles += place.crossing
     memory = config.memory
-    logs = run.logs
     try:
-        ledger = make_ledger(
-            place=place.walker,
-            hops=logs.hops,
-            hop_batch=logs.hop_batch,
-            accesses=logs.accesses,
-            access_batch=logs.access_batch,
-            commands=logs.commands,
-            timing=memory.timing,
-            stack=StackMap(memory),
-            cached=cached,
-        )
+        ledger, served, banks = _observed(plan, place, run)
         busy = busy_cycles(plan, run, ledger.loops)
-        served = service(
-            ledger,
-            place=place.walker,
-            accesses=logs.accesses,
-            access_batch=logs.access_batch,
-            ports=logs.ports,
-            commands=logs.commands,
-            timing=memory.timing,
-        )
-        banks = bank_profile(
-            accesses=logs.accesses,
-            commands=logs.commands,
-            windows=logs.windows[: len(plan.batches)],
-            organisation=memory.organisation,
-        )
         numbers = walk_numbers(plan, place=place.walker, stack=StackMap(memory))
         in_loop = loop_time(ledger, served, place.crossings)
         in_walk = walk_time(
@@ -100,13 +84,9 @@ def measure(
         )
     except ValueError as error:
         raise InternalError(f"{name}: {error}") from None
-    windows = [] if refresh is RefreshMode.NONE else logs.windows.tolist()
-    violations = [
-        Counter(
-            check_commands(commands, memory.timing, memory.organisation, refresh_windows=windows).by_rule()
-        )
-        for commands in logs.commands
-    ]
+    violations = _violations(place, run, refresh)
+    # A far walker has contexts of its own, so a read's channel is that of its address.
+    channel = StackMap(memory).channel(ledger.loops.address[ledger.read])
     crossed, through_port = _bytes(plan, run, place)
     bound = ledger.bound_cycles
     return PlaceFigures(
@@ -116,9 +96,9 @@ def measure(
         bound_mean=float(bound.mean()) if len(bound) else None,
         ratio_to_bound=ledger.ratio_to_bound,
         rows=ledger.rows,
-        channel_reads=[rows.reads for rows in ledger.channel_rows],
+        channel_reads=np.bincount(channel, minlength=memory.channels).tolist(),
         violations=sum(violations, Counter()),
-        channel_violations=[counts.total() for counts in violations],
+        channel_violations=[counts.total() for counts in violations] if memory.controlled else None,
         ledger=ledger,
         errors=driver.memory_errors() if config.controller.ecc else None,
         replay_cycles=int(run.batch_cycles.sum()),
@@ -127,7 +107,7 @@ def measure(
         helped=Counter(walk.local.help for walk in plan.walks if walk.local is not None),
         stores=int(
             np.count_nonzero(
-                (logs.hops["place"] == place.walker) & (logs.hops["event"] == HopEvent.STORE.value)
+                (run.logs.hops["place"] == place.walker) & (run.logs.hops["event"] == HopEvent.STORE.value)
             )
         ),
         counters={},
@@ -137,6 +117,7 @@ def measure(
             walk_cycles=run.walk_cycles,
             numbers=numbers,
             replay_cycles=int(run.batch_cycles.sum()),
+            device=banks is not None,
         ),
         loop_time=in_loop,
         walk_time=in_walk,
@@ -146,6 +127,58 @@ def measure(
         plan=plan,
         run=run,
     )
+
+
+def _observed(plan: Plan, place: Place, run: LoggedRun) -> tuple[Ledger, Service, BankProfile | None]:
+    """What the logs say of the reads of walks, and of every bank where there is a controller to watch.
+
+    Raises ValueError when the logs do not belong together.
+    """
+    memory, logs = place.config.memory, run.logs
+    if not memory.controlled:
+        ledger = make_port_ledger(place=place.walker, hops=logs.hops, hop_batch=logs.hop_batch)
+        return ledger, port_service(ledger, place=place.walker, ports=logs.ports), None
+    ledger = make_ledger(
+        place=place.walker,
+        hops=logs.hops,
+        hop_batch=logs.hop_batch,
+        accesses=logs.accesses,
+        access_batch=logs.access_batch,
+        commands=logs.commands,
+        timing=memory.timing,
+        stack=StackMap(memory),
+        cached=place.config.cache.built,
+    )
+    served = service(
+        ledger,
+        place=place.walker,
+        accesses=logs.accesses,
+        access_batch=logs.access_batch,
+        ports=logs.ports,
+        commands=logs.commands,
+        timing=memory.timing,
+    )
+    banks = bank_profile(
+        accesses=logs.accesses,
+        commands=logs.commands,
+        windows=logs.windows[: len(plan.batches)],
+        organisation=memory.organisation,
+    )
+    return ledger, served, banks
+
+
+def _violations(place: Place, run: LoggedRun, refresh: RefreshMode) -> list[Counter[str]]:
+    """Broken timing rules by channel; where there are no commands to see, nobody breaks one."""
+    memory, logs = place.config.memory, run.logs
+    if not memory.controlled:
+        return []
+    windows = [] if refresh is RefreshMode.NONE else logs.windows.tolist()
+    return [
+        Counter(
+            check_commands(commands, memory.timing, memory.organisation, refresh_windows=windows).by_rule()
+        )
+        for commands in logs.commands
+    ]
 
 
 def _bytes(plan: Plan, run: LoggedRun, place: Place) -> tuple[LinkBytes, LinkBytes | None]:

@@ -13,6 +13,7 @@ from hdl.fabric.cache import Cache
 from hdl.fabric.link import Link
 from hdl.layouts import RefreshMode
 
+from .axi_port import AXI_PORT, behind_axi_port
 from .bank_profile import BankProfile
 from .driver import MemoryErrors
 from .far_help import OFF, CacheSetting, FarHelp, cache_setting
@@ -96,7 +97,7 @@ class Place:
 
     @classmethod
     def near(cls, near: str, far: str, config: DesignConfig) -> Place:
-        """Beside the memory, or behind the host controller's port of preset `near`.
+        """Beside the memory, behind AXI ports of the design, or behind the host controller's port `near`.
 
         Behind a port the walker is the one that reads across the link, which is set to the port; launch and
         verdict take the cycles of the far path besides.
@@ -104,6 +105,8 @@ class Place:
         path = far_path(far, config)
         if near == AT_THE_MEMORY:
             return cls(walker=0, config=config, path=path, link=path)
+        if near == AXI_PORT:
+            return cls(walker=0, config=behind_axi_port(config), path=path, link=path)
         port = port_path(near, config)
         crossing = path.latency_up + path.latency_down + LINK_CYCLES
         return cls(walker=1, config=config, path=path, link=port, port=port, crossing=crossing)
@@ -160,22 +163,27 @@ class PlaceFigures(ReplayFigures):
     rows: RowShares
     channel_reads: Sequence[int]
     violations: Counter[str]
-    channel_violations: Sequence[int]
     stores: int
     ledger: Ledger
     layers: tuple[Layer, ...]
-    """Device, port, loop, walk, replay, each with what refresh caused."""
+    """Device (of a controller of this design), port, loop, walk, replay, each with what refresh caused."""
     loop_time: TimeParts
     """The parts of every loop of `ledger.loops`."""
     walk_time: TimeParts
     """The parts of every walk, by number."""
-    banks: BankProfile
+    banks: BankProfile | None
+    """None: there is no controller of this design whose commands could be seen."""
     link_bytes: LinkBytes
     """What crossed the path between compute and memory side."""
     port_bytes: LinkBytes | None
     """What crossed the host controller's port that a near walker reads through; None without one."""
     plan: Plan = field(repr=False)
     run: LoggedRun
+
+    @property
+    def controlled(self) -> bool:
+        """The memory has a controller of this design; else rows, bound, banks and device are not known."""
+        return self.banks is not None
 
 
 def faults(plan: Plan, figures: ReplayFigures, *, name: str) -> list[str]:

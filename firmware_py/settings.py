@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hdl.config import DesignConfig
+from hdl.layouts import RefreshMode
 
+from .axi_port import AXI_PORT
 from .compare import F, ReplayComparison, TraceFile, compare, require_help
 from .design import design_for, refresh_named
+from .errors import InputError
 from .far_help import parse_help
 from .image import layout_named
 from .place import AT_THE_MEMORY, Place
@@ -63,7 +66,7 @@ class ReplaySettings:
     far: str = "v100_hbm2"
     """Far path: a published latency of `data/off_chip_paths.csv`."""
     near: str = AT_THE_MEMORY
-    """`memory`, or a host controller's port of `data/off_chip_paths.csv`."""
+    """`memory`, `axi4`, or a host controller's port of `data/off_chip_paths.csv`."""
     far_help: str = ""
     """Help of the far place, with commas: `cache=NAME[:SIZE]`, `stack`, `stream`."""
     concurrent: int = 1
@@ -87,7 +90,10 @@ class ReplaySettings:
         Place.near(self.near, self.far, config)
         layout_named(self.layout, config.memory)
         placement_named(self.placement)
-        refresh_named(self.refresh)
+        if refresh_named(self.refresh) is RefreshMode.PER_BANK and self.near == AXI_PORT:
+            raise InputError(
+                f"near {AXI_PORT!r} has no per-bank refresh: expected --refresh all_bank or none"
+            )
 
     def compare(
         self,

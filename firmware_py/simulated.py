@@ -69,13 +69,13 @@ class SimulatedAccelerator(Accelerator):
         """Replays traces near the memory and across an off-chip path, checks every answer, and compares.
 
         The settings are those of `clew compare`. `files` are one or more trace files of any known kind; `far`
-        is a published path of `firmware_py/data/off_chip_paths.csv`, whose time is in ns; `near` is `memory`
-        or a host controller's port of the same table; `far_help` lists what the far place has: `cache=NAME`,
-        `cache=NAME:SIZE`, `stack`, `stream`, with commas. `concurrent` searches (1 to 10,000) are replayed at
-        a time; beyond the contexts they queue. `layout` is where nodes lie (creation, siblings, path),
-        `program` what finds where a search resumes (climb, climb_compressed), `placement` which channel a
-        tree lies in (round_robin, fewest_searches), `refresh` how the memory is refreshed (none, all_bank,
-        per_bank).
+        is a published path of `firmware_py/data/off_chip_paths.csv`, whose time is in ns; `near` is `memory`,
+        `axi4` or a host controller's port of the same table; `far_help` lists what the far place has:
+        `cache=NAME`, `cache=NAME:SIZE`, `stack`, `stream`, with commas. `concurrent` searches (1 to 10,000)
+        are replayed at a time; beyond the contexts they queue. `layout` is where nodes lie (creation,
+        siblings, path), `program` what finds where a search resumes (climb, climb_compressed), `placement`
+        which channel a tree lies in (round_robin, fewest_searches), `refresh` how the memory is refreshed
+        (none, all_bank, per_bank).
 
         The accelerator's program, contexts, link and memory are overwritten. A cache needs a design of its
         own for the far place, which is compiled beside this one. `announce` is told what is being done,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -14,7 +15,7 @@ from sim.verilator import missing_headers
 
 from .driver import Accelerator
 from .errors import InputError
-from .machine import Machine, OpenMachine
+from .machine import Machine, OpenMachine, prepare_memory
 from .transport.inprocess import InProcessTransport
 
 __all__ = ["FST_HEADERS", "recording_machine", "require_waves", "wave_files"]
@@ -69,6 +70,7 @@ def recording_machine(path: Path, cycles: int) -> OpenMachine:
             yield Machine(
                 driver=Accelerator(InProcessTransport(model)),
                 monitor=model,
+                prepare=partial(prepare_memory, model),
                 recording=lambda place: record(place) if place in files else nullcontext(),
             )
 

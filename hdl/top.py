@@ -24,7 +24,35 @@ from .sequencer import Sequencer
 from .walker.launch_group import LaunchGroup
 from .walker.walker import Walker
 
-__all__ = ["Clew"]
+__all__ = ["Clew", "top_members"]
+
+
+def _shown(config: DesignConfig) -> list[str]:
+    """What the top shows of every channel's memory end."""
+    names = ("m_axi", "row", "column", "access", "violation", "violation_rule")
+    hidden = () if config.checker else ("violation", "violation_rule")
+    return [name for name in names if name in end_members(config) and name not in hidden]
+
+
+def top_members(config: DesignConfig) -> dict[str, Any]:
+    """The members of `Clew`, by name."""
+    channels = config.memory.channels
+
+    def each(member: Out) -> Out:
+        """A member of every channel."""
+        return member if channels == 1 else member.array(channels)
+
+    end = end_members(config)
+    return {
+        "s_axil": In(AxiLite()),
+        "interrupt": Out(1),
+        **({} if config.memory.controlled else {"m_axi_aclk": In(1), "m_axi_aresetn": In(1)}),
+        **{name: each(end[name]) for name in _shown(config)},
+        "port": each(Out(PortMonitor())),
+        "near_hop": each(Out(HopMonitor())),
+        "far_hop": Out(HopMonitor()),
+        "batch_active": Out(1),
+    }
 
 
 class Clew(wiring.Component):
@@ -58,29 +86,7 @@ class Clew(wiring.Component):
 
     def __init__(self, config: DesignConfig) -> None:
         self._config = config
-        channels = config.memory.channels
-
-        def each(member: Out) -> Out:
-            """A member of every channel."""
-            return member if channels == 1 else member.array(channels)
-
-        members: dict[str, Any] = {"s_axil": In(AxiLite()), "interrupt": Out(1)}
-        if not config.memory.controlled:
-            members |= {"m_axi_aclk": In(1), "m_axi_aresetn": In(1)}
-        end = end_members(config)
-        self._shown = [
-            name
-            for name in ("m_axi", "row", "column", "access", "violation", "violation_rule")
-            if name in end and (config.checker or not name.startswith("violation"))
-        ]
-        members |= {name: each(end[name]) for name in self._shown}
-        members |= {
-            "port": each(Out(PortMonitor())),
-            "near_hop": each(Out(HopMonitor())),
-            "far_hop": Out(HopMonitor()),
-            "batch_active": Out(1),
-        }
-        super().__init__(members)
+        super().__init__(top_members(config))
 
     def _each(self, name: str) -> list[Any]:
         """The member `name` of every channel."""
@@ -184,7 +190,7 @@ class Clew(wiring.Component):
             host_port.count_violations.eq(counters.violations),
         ]
         connect(m, far_walker.hop, flipped(self.far_hop))
-        shown = {name: getattr(memory_side, name) for name in self._shown}
+        shown = {name: getattr(memory_side, name) for name in _shown(config)}
         for name, monitors in {**shown, "port": memory_side.port, "near_hop": memory_side.hop}.items():
             for seen, monitor in zip(monitors, self._each(name), strict=True):
                 if name.startswith("violation"):

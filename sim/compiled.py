@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import errno
 import os
 import time
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -17,8 +19,11 @@ from hdl.layouts import ATOM_CHECK_WIDTH, ATOM_WIDTH
 from hdl.memory.stack import StackMap
 from hdl.top import Clew
 
+from . import surroundings
 from .model.ecc import atom_checks
+from .surroundings import simulated
 from .verilator import (
+    AXI_MEMORY_SOURCES,
     CACHE_SOURCES,
     STORAGE_SOURCES,
     Training,
@@ -41,6 +46,7 @@ __all__ = [
     "COMMAND_RECORD",
     "HOP_RECORD",
     "PORT_RECORD",
+    "AxiTimes",
     "BusError",
     "CompiledModel",
     "WaveFormat",
@@ -111,6 +117,43 @@ BATCH_RECORD = np.dtype([("begin", "<u8"), ("end", "<u8")])
 _RESPONSES = {2: "SLVERR", 3: "DECERR"}
 
 
+@dataclass(frozen=True, kw_only=True)
+class AxiTimes:
+    """What a memory behind an AXI port takes, in cycles and ps; `sim/native/axi_memory.cpp` says how."""
+
+    hit: int
+    """From the address to the first data, when the row is open."""
+    closed: int
+    """When no row is."""
+    miss: int
+    """When another row is."""
+    row_cycle: int
+    """From the opening of a row to that of the next in its bank."""
+    refresh_interval: int
+    """0: no refresh."""
+    refresh_cycles: int
+    """After each interval nothing begins for so long, and no row is open."""
+    clock_ps: int
+    beat_ps: int
+    """From one beat of data to the next, each way."""
+
+    @classmethod
+    def of_device(cls, config: DesignConfig) -> AxiTimes:
+        """Of a port that adds nothing to the device of the design's preset, without refresh."""
+        timing = config.memory.timing
+        clock_ps = round(1000 * timing.clock_ns)
+        return cls(
+            hit=timing.row_hit,
+            closed=timing.row_closed,
+            miss=timing.row_conflict,
+            row_cycle=timing["tRC"],
+            refresh_interval=0,
+            refresh_cycles=0,
+            clock_ps=clock_ps,
+            beat_ps=clock_ps,
+        )
+
+
 class BusError(RuntimeError):
     """An access of the host port that was refused or never answered."""
 
@@ -131,6 +174,19 @@ def design_verilog(config: DesignConfig, *, announce: Callable[[str], None] | No
     return build_once("verilog", key, build) / "clew.v"
 
 
+def _simulation_verilog(config: DesignConfig, *, announce: Callable[[str], None] | None) -> Path:
+    """The Verilog file of the design with whatever memory is outside of it."""
+    if config.memory.end == "model":
+        return design_verilog(config, announce=announce)
+
+    def build(folder: Path) -> None:
+        _tell(announce, "generating Verilog")
+        (folder / "clew.v").write_text(verilog(simulated(config), name="clew", registered_reset=True))
+
+    key = content_key(source_key(), config.content, Path(surroundings.__file__))
+    return build_once("verilog", key, build) / "clew.v"
+
+
 def build_library(
     config: DesignConfig,
     *,
@@ -138,17 +194,18 @@ def build_library(
     waves: WaveFormat | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> Path:
-    """The shared library of the top in `config`; built when it is new.
+    """The shared library of the top in `config`, with its memory, wherever that is; built when it is new.
 
     With `training` it is optimised by a run (`build_shared_library`); with `waves` it can record a waveform
     of that format. `announce` is told what is being done that takes long. Raises BuildError when a tool
     fails.
     """
-    design = design_verilog(config, announce=announce)
+    design = _simulation_verilog(config, announce=announce)
     return compile_library(
         design,
         channels=config.memory.channels,
-        storage=config.memory.storage == "dpi",
+        storage=config.memory.controlled and config.memory.storage == "dpi",
+        modules=() if config.memory.controlled else AXI_MEMORY_SOURCES,
         cache=config.cache.body == "dpi",
         training=training,
         waves=waves,
@@ -170,7 +227,7 @@ def compile_library(
     """The shared library of the Verilog file `design`, whose top has the ports of `Clew` with `channels`.
 
     With `storage` and `cache` it has the `dpi` bodies of these, with `waves` the recorder of that format;
-    `modules` are further Verilog files that the design needs.
+    `modules` are further files that the design needs.
     """
     header = f"#define CLEW_CHANNELS {channels}\n"
     if waves is not None:
@@ -213,6 +270,7 @@ def _library(path: Path, *, waves: bool) -> ctypes.CDLL:
         ("commands", ctypes.c_void_p, [handle, u32, ctypes.POINTER(u64)]),
         ("load_checks", None, [handle, u64, words, words]),
         ("flip", None, [handle, u64, u32]),
+        ("set_axi_times", None, [handle, words]),
         ("log", ctypes.c_void_p, [handle, i32, ctypes.POINTER(u64)]),
         ("clear_logs", None, [handle]),
     ):
@@ -253,6 +311,8 @@ class CompiledModel:
         library = library or build_library(config, waves=waves, announce=announce)
         self._library = _library(library, waves=waves is not None)
         self._handle = self._library.clew_model_create()
+        if not config.memory.controlled:
+            self.set_axi_times(AxiTimes.of_device(config))
         self.seconds = 0.0
         """Processor seconds of the calling thread spent in `run`."""
         self.cycles_run = 0
@@ -322,7 +382,7 @@ class CompiledModel:
     @property
     def has_backdoor(self) -> bool:
         """The memory lies outside the design, in C: storage is `dpi`, not block RAM."""
-        return self.config.memory.storage == "dpi"
+        return not self.config.memory.controlled or self.config.memory.storage == "dpi"
 
     def load(self, address: int, atoms: NDArray[np.uint32]) -> None:
         """Puts `atoms` (uint32, [n, 8]) at consecutive atom addresses."""
@@ -358,7 +418,15 @@ class CompiledModel:
                 f"atoms {address} to {address + count - 1}: expected within the memory's {atoms}"
             )
         addresses = np.arange(address, address + count, dtype=np.int64)
+        if not self.config.memory.controlled:
+            # Behind an AXI port the storage is by address.
+            return addresses.astype(np.uint64)
         return np.ascontiguousarray(self._map.storage_index(addresses), dtype=np.uint64)
+
+    def set_axi_times(self, times: AxiTimes) -> None:
+        """What the memory behind an AXI port takes from now on; at first `AxiTimes.of_device`."""
+        values = np.array(dataclasses.astuple(times), dtype=np.uint32)
+        self._library.clew_model_set_axi_times(self._handle, values.ctypes.data)
 
     # -- Logs --
 

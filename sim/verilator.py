@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from amaranth.lib.wiring import Component
 
 __all__ = [
+    "AXI_MEMORY_SOURCES",
     "CACHE_SOURCES",
     "STORAGE_SOURCES",
     "VERILATOR_FLAGS",
@@ -52,6 +53,9 @@ _NATIVE = Path(__file__).parent / "native"
 
 #: What a design with the `dpi` storage needs besides its Verilog.
 STORAGE_SOURCES = tuple(_NATIVE / name for name in ("clew_storage.v", "storage.cpp"))
+
+#: What a design with memories behind AXI ports needs besides its Verilog and the storage's C++.
+AXI_MEMORY_SOURCES = tuple(_NATIVE / name for name in ("clew_axi_memory.v", "axi_memory.cpp"))
 
 #: What a design with the `dpi` body of the cache needs besides.
 CACHE_SOURCES = tuple(_NATIVE / name for name in ("clew_cache.v", "cache.cpp"))

@@ -5,8 +5,8 @@ Every array function here is vectorised: a run has millions of hops.
 
 from .accesses import RowShares, access_addresses, row_shares
 from .loops import Log, Loops, context_numbers, loops
-from .place_ledger import Ledger, make_ledger
-from .service import Service, service
+from .place_ledger import Ledger, make_ledger, make_port_ledger
+from .service import Service, port_service, service
 from .statistics import Statistics, histogram_statistics, statistics, unmeasured
 from .time_parts import PARTS, Crossings, Part, TimeParts, loop_time, walk_time
 
@@ -27,6 +27,8 @@ __all__ = [
     "loop_time",
     "loops",
     "make_ledger",
+    "make_port_ledger",
+    "port_service",
     "row_shares",
     "service",
     "statistics",

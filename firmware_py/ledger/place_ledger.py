@@ -16,7 +16,7 @@ from sim.model.bounds import dependent_bound
 from .accesses import RowShares, access_addresses, refreshes_before, row_shares
 from .loops import Log, Loops, context_numbers, loops
 
-__all__ = ["Ledger", "make_ledger"]
+__all__ = ["Ledger", "make_ledger", "make_port_ledger"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,19 +27,41 @@ class Ledger:
     read: NDArray[np.intp]
     """The loops that read memory: all of them, but for those that a cache answered."""
     access: NDArray[np.intp]
-    """The row of the access log of each of those."""
+    """The row of the access log of each of those; empty where there is no log of accesses."""
     bound_cycles: NDArray[np.int64]
-    """Of every loop that read memory: the least cycles that the timing table allows for its read."""
+    """Of every loop that read memory: the least cycles that the timing table allows for its read. Empty where
+    the memory has no controller of this design."""
     rows: RowShares
-    channel_rows: Sequence[RowShares]
-    """The same by channel."""
 
     @property
     def ratio_to_bound(self) -> float | None:
-        """Mean loop over mean bound, of those that read memory; None without one."""
+        """Mean loop over mean bound, of those that read memory; None without one or without a bound."""
         return (
-            float(self.loops.cycles[self.read].mean() / self.bound_cycles.mean()) if len(self.read) else None
+            float(self.loops.cycles[self.read].mean() / self.bound_cycles.mean())
+            if len(self.bound_cycles)
+            else None
         )
+
+
+def make_port_ledger(*, place: int, hops: Log, hop_batch: NDArray[np.int64]) -> Ledger:
+    """The ledger of walkers whose memory has no controller of this design: their loops, all of them reads.
+
+    Raises ValueError as `loops` does.
+    """
+    mine = hops["place"] == place
+    found = loops(
+        batch=hop_batch[mine],
+        context=context_numbers(hops[mine], place),
+        **{name: hops[name][mine] for name in ("cycle", "event", "address")},
+    )
+    nothing = np.zeros(0, dtype=np.int64)
+    return Ledger(
+        loops=found,
+        read=np.arange(len(found.cycles), dtype=np.intp),
+        access=nothing,
+        bound_cycles=nothing,
+        rows=row_shares(nothing),
+    )
 
 
 def make_ledger(
@@ -110,10 +132,6 @@ def make_ledger(
         access=read,
         bound_cycles=bound[read],
         rows=row_shares(accesses["row_class"][read]),
-        channel_rows=[
-            row_shares(accesses["row_class"][read[channel[read] == number]])
-            for number in range(len(commands))
-        ],
     )
 
 

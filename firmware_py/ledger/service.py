@@ -27,7 +27,7 @@ from .accesses import access_commands, bank_number, bank_place, last_before, ref
 from .loops import Log, context_numbers
 from .place_ledger import Ledger
 
-__all__ = ["Service", "service"]
+__all__ = ["Service", "port_service", "service"]
 
 Cycles = NDArray[np.int64]
 
@@ -122,6 +122,42 @@ def service(
         held_from=held_from,
         held=held,
         reopened=reopened,
+    )
+
+
+def port_service(ledger: Ledger, *, place: int, ports: Log) -> Service:
+    """The service of the reads of `ledger` where only the memory port is seen: none of it is in a device.
+
+    Raises ValueError when a read has no request or response in the log.
+    """
+    walker = (Source.NEAR_WALKER.value, Source.FAR_WALKER.value)[place]
+    mine = ports[(ports["source"] == walker) & (ports["write"] == 0)]
+    key, requested = ledger.loops.context[ledger.read], ledger.loops.requested[ledger.read]
+    found: list[Cycles] = []
+    since = requested
+    for response in (0, 1):
+        rows = mine[mine["response"] == response]
+        at = rows["cycle"].astype(np.int64)
+        # The first one since then: the last before, with time turned round.
+        index = last_before(context_numbers(rows, place), _TURN - at, key, _TURN - since + 1)
+        if np.any(index < 0):
+            lost = int(np.flatnonzero(index < 0)[0])
+            raise ValueError(
+                f"port log: the read of cycle {requested[lost]}: expected its request and its response"
+            )
+        since = at[index]
+        found.append(since)
+    accepted, answered = found
+    nothing = np.zeros(len(accepted), dtype=np.int64)
+    return Service(
+        accepted=accepted,
+        first_command=answered,
+        column=answered,
+        last_beat=answered,
+        answered=answered,
+        held_from=accepted,
+        held=nothing,
+        reopened=nothing,
     )
 
 

@@ -21,9 +21,9 @@ Cycles = NDArray[np.int64]
 #: waits for its turn on the link and in the walker, its verdict for its turn and for the answers to stores.
 #: arbitration: from where the request reaches the memory side to the controller taking it (other requesters'
 #: turns, a full queue, a slower clock). controller: in the controller before the first command and after the
-#: last data beat, refresh included. device: first command to last data beat. cache: its lookups, and the
-#: whole of a read that it answers. walker: from the response to the next request, other contexts' turns
-#: included. help: what path stack and stream took instead of a walk.
+#: last data beat, refresh included; behind an AXI port all of the memory. device: first command to last data
+#: beat. cache: its lookups, and the whole of a read that it answers. walker: from the response to the next
+#: request, other contexts' turns included. help: what path stack and stream took instead of a walk.
 Part = Literal["link", "queue", "arbitration", "controller", "device", "cache", "walker", "help"]
 PARTS: tuple[Part, ...] = get_args(Part)
 

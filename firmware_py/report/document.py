@@ -13,11 +13,12 @@ from typing import Any
 
 from sim.trace.output import output_target, temporary_name, whole_file
 
+from ..axi_port import AXI_PORT, NOT_SEEN, axi_rows
 from ..compare import Comparison, F, FileVerdicts, ReplayComparison, Tally
 from ..effect import ratio
 from ..errors import InputError
 from ..far_help import STACK_LEVEL_CYCLES, STREAM_RESULT_CYCLES
-from ..place import ReplayFigures
+from ..place import AT_THE_MEMORY, ReplayFigures
 from .ledger_document import ledger_details
 
 __all__ = ["ROWS", "SCHEMA", "document", "replay_document", "require_output", "write_document", "write_text"]
@@ -181,8 +182,16 @@ def _channel(comparison: ReplayComparison[F], channel: int) -> dict[str, Any]:
 def _near(comparison: ReplayComparison[F]) -> dict[str, Any]:
     """What is between walker and controller near the memory: an input."""
     port = comparison.near_path
+    if comparison.near_behind_axi:
+        rows = axi_rows()
+        return {
+            "preset": AXI_PORT,
+            "published_ns_input": {state: row.published_ns for state, row in rows.items()},
+            "source": "; ".join(dict.fromkeys(row.source for row in rows.values())),
+            "unknown": NOT_SEEN,
+        }
     if port is None:
-        return {"preset": "memory"}
+        return {"preset": AT_THE_MEMORY}
     return {
         "preset": port.path.name,
         "published_ns_input": port.path.published_ns,

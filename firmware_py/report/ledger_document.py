@@ -27,7 +27,9 @@ def ledger_details(comparison: Comparison) -> dict[str, Any]:
             }
             for name, figures in places.items()
         },
-        "banks": {name: _banks(figures.banks) for name, figures in places.items()},
+        "banks": {
+            name: None if figures.banks is None else _banks(figures.banks) for name, figures in places.items()
+        },
         "link_bytes": {
             name: {
                 **_bytes(figures.link_bytes, solved),

@@ -31,8 +31,12 @@ def layer_table(comparison: Comparison) -> Table:
         ("layer", "place"),
         ("count", "min", "mean", "p50", "p99", "p99.9", "max", "refresh"),
     )
-    for near, far in zip(comparison.near.layers, comparison.far.layers, strict=True):
-        for name, layer in (("near", near), ("far", far)):
+    near = {layer.name: layer for layer in comparison.near.layers}
+    for far in comparison.far.layers:
+        for name, layer in (("near", near.get(far.name)), ("far", far)):
+            if layer is None:
+                table.add_row(far.name, name, *("-" for _ in table.columns[2:]))
+                continue
             cycles, refresh = layer.cycles.scaled(clock), layer.refresh.scaled(clock)
             values = [cycles.min, cycles.mean, cycles.p50, cycles.p99, cycles.p999, cycles.max]
             if layer.name == "replay":
@@ -139,15 +143,17 @@ def bank_table(comparison: Comparison) -> Table:
         ("", "place"),
         (*counts, "busiest bank"),
     )
-    channels, pseudo_channels, _ = comparison.near.banks.reads.shape
+    places = {"near": comparison.near.banks, "far": comparison.far.banks}
+    seen = {name: banks for name, banks in places.items() if banks is not None}
+    first = next(iter(seen))
+    channels, pseudo_channels, _ = seen[first].reads.shape
     for channel in range(channels):
         for unit in range(pseudo_channels):
-            for name, figures in (("near", comparison.near), ("far", comparison.far)):
-                banks = figures.banks
+            for name, banks in seen.items():
                 used = (banks.reads + banks.writes)[channel, unit]
                 busiest = f"{used.argmax()}: {100 * used.max() / used.sum():.1f} %" if used.any() else "-"
                 table.add_row(
-                    f"{channel}.{unit}" if name == "near" else "",
+                    f"{channel}.{unit}" if name == first else "",
                     name,
                     *(f"{getattr(banks, count)[channel, unit].sum():,}" for count in counts),
                     busiest,

@@ -10,6 +10,7 @@ from hdl.config import MemoryConfig
 from hdl.layouts import RefreshMode
 from sim.trace.errors import printable
 
+from ..axi_port import AXI_PORT, NOT_SEEN, axi_rows
 from ..compare import Comparison, F, ReplayComparison, Tally
 from ..effect import ratio
 from ..far_help import STACK_LEVEL_CYCLES, STREAM_RESULT_CYCLES, size_text
@@ -89,9 +90,7 @@ def comparison_table(comparison: ReplayComparison[F]) -> Table:
             f"{_path('far', path)}{_near(comparison)}{_help(comparison)}"
         ),
         title_justify="left",
-        caption=(
-            "near and far walk the same records through the same controller; a walk crosses the link in both"
-        ),
+        caption=_caption(comparison),
         caption_justify="left",
     )
     table.add_column("figure")
@@ -140,6 +139,14 @@ def comparison_table(comparison: ReplayComparison[F]) -> Table:
     return table
 
 
+def _caption(comparison: ReplayComparison[F]) -> str:
+    """What the two places share, and what is not seen of the near one."""
+    same = "near and far walk the same records"
+    if not comparison.near_behind_axi:
+        return f"{same} through the same controller; a walk crosses the link in both"
+    return f"{same}; a walk crosses the link in both\nnot seen behind an AXI port: {NOT_SEEN}"
+
+
 def _path(place: str, path: FarPath) -> str:
     """A published path: an input."""
     published = path.path
@@ -150,7 +157,13 @@ def _path(place: str, path: FarPath) -> str:
 
 
 def _near(comparison: ReplayComparison[F]) -> str:
-    """A line for a near walker behind a port."""
+    """A line for a near walker behind AXI ports or a host controller's."""
+    if comparison.near_behind_axi:
+        rows = axi_rows()
+        times = ", ".join(f"{row.published_ns:g} ns row {state}" for state, row in rows.items())
+        return (
+            f"\nnear: {AXI_PORT}, from address to data {times} ({rows['hit'].source}); the rest is measured"
+        )
     if comparison.near_path is None:
         return ""
     return f"\n{_path('near', comparison.near_path)}; launch and verdict cross the far path"
@@ -223,7 +236,8 @@ def _verdicts(rows: _Rows, comparison: ReplayComparison[F]) -> None:
         f"{len(far.run.not_golden):,}",
     )
     if near.violations is not None and far.violations is not None:
-        rows.add("protocol violations", "", f"{near.violations.total():,}", f"{far.violations.total():,}")
+        seen = "-" if comparison.near_behind_axi else f"{near.violations.total():,}"
+        rows.add("protocol violations", "", seen, f"{far.violations.total():,}")
     if near.errors is not None and far.errors is not None:
         for name in ("corrected", "uncorrectable"):
             rows.add(

@@ -43,13 +43,14 @@ class AxiSignals:
 class AxiProtocol:
     """The rules of AXI that a manager keeps, checked in every cycle: call `check` once the cycle is settled.
 
-    VALID stays until READY with the same payload; bursts are INCR, of whole beats, at most 16 of them, within
-    4 KiB and on a beat's boundary; WLAST comes with the last beat and no other; a write's data is not offered
-    before its address. Raises AssertionError.
+    VALID stays until READY with the same payload; bursts are INCR, of whole beats, at most `longest` of them,
+    within 4 KiB and on a beat's boundary; WLAST comes with the last beat and no other; a write's data is not
+    offered before its address. Raises AssertionError.
     """
 
-    def __init__(self, axi: AxiSignals, *, data_bytes: int = 32) -> None:
+    def __init__(self, axi: AxiSignals, *, data_bytes: int = 32, longest: int = BURST_BEATS) -> None:
         self._axi = axi
+        self._longest = longest
         self._data_bytes = data_bytes
         self._offered: dict[str, tuple[int, ...]] = {}
         self._lengths: list[int] = []
@@ -77,7 +78,7 @@ class AxiProtocol:
         axi = self._axi
         address, beats = axi[f"{channel}addr"], axi[f"{channel}len"] + 1
         last = address + beats * self._data_bytes - 1
-        assert beats <= BURST_BEATS, f"{channel}: {beats} beats"
+        assert beats <= self._longest, f"{channel}: {beats} beats"
         assert axi[f"{channel}burst"] == AxiBurstType.INCR.value, f"{channel}: not INCR"
         assert 1 << axi[f"{channel}size"] == self._data_bytes, f"{channel}: not whole beats"
         assert address % self._data_bytes == 0, f"{channel}: {address:#x} is within a beat"

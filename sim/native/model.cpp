@@ -271,6 +271,11 @@ EXPORT void clew_model_load_checks(void *handle, uint64_t count, const uint64_t 
     for (uint64_t i = 0; i < count; ++i) clew_store_load_checks(store, index[i], 1, checks + i);
 }
 
+// What the memory behind an AXI port takes; a design with another memory end never looks at it.
+EXPORT void clew_model_set_axi_times(void *handle, const clew_axi_times *times) {
+    clew_store_set_axi_times(static_cast<Model *>(handle)->store, times);
+}
+
 EXPORT void clew_model_flip(void *handle, uint64_t index, uint32_t bit) {
     clew_store_flip(static_cast<Model *>(handle)->store, index, bit);
 }

@@ -73,6 +73,7 @@ class SparseWords {
 struct clew_store {
     SparseWords<ATOM_WORDS> atoms;
     SparseWords<1> checks;
+    clew_axi_times axi_times{};
 };
 
 namespace {
@@ -132,6 +133,15 @@ void clew_store_fetch_checks(const clew_store *store, uint64_t first, uint64_t c
     readable(store).checks.fetch(first, count, checks);
 }
 
+void clew_store_merge(uint64_t index, const uint32_t *atom, uint32_t enables) {
+    uint32_t *stored = current().atoms.write(index);
+    for (uint32_t word = 0; word < ATOM_WORDS; ++word) merge(stored + word, atom[word], enables >> 4 * word);
+}
+
+void clew_store_set_axi_times(clew_store *store, const clew_axi_times *times) { store->axi_times = *times; }
+
+const clew_axi_times &clew_store_axi_times() { return current().axi_times; }
+
 void clew_store_flip(clew_store *store, uint64_t index, uint32_t bit) {
     uint32_t *word = bit < ATOM_BITS ? store->atoms.write(index) + bit / 32 : store->checks.write(index);
     *word ^= 1u << bit % 32;
@@ -144,13 +154,11 @@ void clew_storage_read(unsigned int index, svBitVecVal *data) {
 }
 
 void clew_storage_write(unsigned int index, const svBitVecVal *data, const svBitVecVal *mask) {
-    uint32_t *atom = current().atoms.write(index);
-    const uint32_t enables = mask[0];
-    if (enables == UINT32_MAX) {
-        std::memcpy(atom, data, ATOM_WORDS * sizeof(uint32_t));
-        return;
+    if (mask[0] == UINT32_MAX) {
+        std::memcpy(current().atoms.write(index), data, ATOM_WORDS * sizeof(uint32_t));
+    } else {
+        clew_store_merge(index, data, mask[0]);
     }
-    for (uint32_t word = 0; word < ATOM_WORDS; ++word) merge(atom + word, data[word], enables >> 4 * word);
 }
 
 void clew_check_storage_read(unsigned int index, svBitVecVal *check) {

@@ -248,7 +248,6 @@ def test_channels_of_a_stack_have_rows_and_contexts_of_their_own():
         first + address for first in (0, second) for address in (_row(3), _row(4), _row(4, 1))
     ]
     assert ledger.bound_cycles.tolist() == [TIMING.row_closed, TIMING.same_bank, TIMING.row_hit] * 2
-    assert [rows.reads for rows in ledger.channel_rows] == [3, 3]
     assert ledger.rows.as_dict() == pytest.approx({"hit": 1 / 3, "closed": 1 / 3, "conflict": 1 / 3})
 
 

@@ -55,9 +55,12 @@ class BankWindow:
 
 
 def bank_window(comparison: Comparison, figures: PlaceFigures) -> BankWindow | None:
-    """The window about a refresh in the walk with the most reads, else in the replay; None without a walk."""
+    """The window about a refresh in the walk with the most reads, else in the replay.
+
+    None without a walk, and where no controller is seen.
+    """
     walks = walk_log(figures.plan, figures.run, comparison.config.memory)
-    if not walks:
+    if not walks or not figures.controlled:
         return None
     longest = max(walks, key=lambda walk: len(walk.requested))
     channel = _channel(comparison, figures, longest)

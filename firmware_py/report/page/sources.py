@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from hdl.memory.timing import TimingPreset
 
+from ...axi_port import axi_rows
 from ...compare import Comparison
 from ...energy import NOT_COUNTED, energies
 from ...far_help import STACK_LEVEL_CYCLES, STREAM_RESULT_CYCLES, size_text
@@ -19,6 +20,11 @@ __all__ = ["sources"]
 def sources(comparison: Comparison) -> str:
     """Where every preset's values come from: the paths, the help of the far place, the memory's timing."""
     rows = [_path("far path", comparison.far_path)]
+    if not comparison.near.controlled:
+        rows += [
+            (f"near port, row {state}", row.name, f"{row.published_ns:g} ns from address to data", row.source)
+            for state, row in axi_rows().items()
+        ]
     if comparison.near_path is not None:
         rows.append(_path("near port", comparison.near_path))
     help_ = comparison.far_help

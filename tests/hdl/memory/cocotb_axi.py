@@ -12,7 +12,7 @@ from typing import Any
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, ReadOnly
-from cocotbext.axi import AxiBus, AxiRam
+from cocotbext.axi import AxiBus, AxiMaster, AxiRam
 
 from hdl.layouts import ATOM_BYTES, MemoryStatus, Source
 from hdl.memory.address import AddressMap
@@ -50,6 +50,9 @@ class Bench:
         dut.memory__response__ready.value = 0
         for name in ("awready", "wready", "arready", "rvalid", "bvalid"):
             getattr(dut, f"m_axi_{name}").value = 0
+            getattr(dut, f"m_axi_narrow_{name}").value = 0
+        for name in ("awvalid", "wvalid", "arvalid", "rready", "bready"):
+            getattr(dut, f"s_axi_{name}").value = 0
         Clock(dut.clk, 1_000, "ps", impl="gpi").start()
         Clock(dut.m_axi_aclk, period, "ps", impl="gpi").start()
         for _ in range(8):
@@ -145,6 +148,15 @@ def _shapes(rng: random.Random) -> Iterator[TrafficShape]:
         )
 
 
+async def _watch(protocol: AxiProtocol, dut: Any) -> None:
+    """Checks the rules of AXI in every cycle, beside a memory that does not."""
+    while True:
+        await FallingEdge(dut.m_axi_aclk)
+        await ReadOnly()
+        if dut.m_axi_aresetn.value:
+            protocol.check()
+
+
 @cocotb.test()
 @cocotb.parametrize(period=PERIODS)
 async def cocotbext_ram(dut: Any, period: int) -> None:
@@ -170,16 +182,8 @@ async def cocotbext_ram(dut: Any, period: int) -> None:
         share = rng.choice((0.0, 0.3, 0.7))
         channel.set_pause_generator(rng.random() < share for _ in itertools.repeat(None))
     protocol = AxiProtocol(axi)
-
-    async def watch() -> None:
-        while True:
-            await FallingEdge(dut.m_axi_aclk)
-            await ReadOnly()
-            if dut.m_axi_aresetn.value:
-                protocol.check()
-
     await bench.start(period)
-    cocotb.start_soon(watch())
+    cocotb.start_soon(_watch(protocol, dut))
     shapes = _shapes(rng)
     for _ in range(3):
         shape = next(shapes)
@@ -258,3 +262,44 @@ async def bursts(dut: Any) -> None:
     assert bursts == {("ar", 1): 2}
     walk, bulk = (latency for _, latency in sorted(bench.scoreboard.latencies[-2:], key=lambda x: x[1]))
     assert bulk - walk >= 5
+
+
+@cocotb.test()
+async def width_converter(dut: Any) -> None:
+    """A 256-bit manager of cocotbext-axi on its RAM of 128 bits: reads and writes of many sizes."""
+    rng = _rng()
+    for name in (dut._name, "cocotb.axi"):
+        logging.getLogger(f"cocotb.{name}").setLevel(logging.WARNING)
+    bench = Bench(dut, rng)
+    clock, reset = dut.m_axi_aclk, dut.m_axi_aresetn
+    manager = AxiMaster(
+        AxiBus.from_prefix(dut, "s_axi"), clock, reset, reset_active_level=False, max_burst_len=BURST
+    )
+    ram = AxiRam(
+        AxiBus.from_prefix(dut, "m_axi_narrow"), clock, reset, reset_active_level=False, size=1 << 14
+    )
+    for channel in (
+        *(ram.write_if.aw_channel, ram.write_if.w_channel, ram.write_if.b_channel),
+        *(ram.read_if.ar_channel, ram.read_if.r_channel),
+        *(manager.write_if.b_channel, manager.read_if.r_channel),
+    ):
+        share = rng.choice((0.0, 0.3, 0.7))
+        channel.set_pause_generator(rng.random() < share for _ in itertools.repeat(None))
+    protocol = AxiProtocol(AxiSignals(dut, "m_axi_narrow_"), data_bytes=16, longest=2 * BURST)
+    await bench.start(1_000)
+    cocotb.start_soon(_watch(protocol, dut))
+    content = bytearray(1 << 14)
+    for _ in range(60):
+        beats = rng.choice((1, 1, 2, BURST, 40))
+        address = 32 * rng.randrange((1 << 14) // 32 - beats)
+        if rng.random() < 0.5:
+            # Whole beats, but for some bytes at the end: byte enables.
+            data = rng.randbytes(32 * beats - rng.choice((0, 5, 17)))
+            await manager.write(address, data)
+            content[address : address + len(data)] = data
+        else:
+            found = await manager.read(address, 32 * beats)
+            assert found.data == bytes(content[address : address + 32 * beats])
+    assert ram.read(0, 1 << 14) == bytes(content)
+    assert protocol.bursts["ar", 2 * BURST]
+    assert protocol.bursts["aw", 2]

@@ -12,7 +12,7 @@ from .axi_subsystem import AxiSubsystem
 pytestmark = pytest.mark.cocotb
 
 
-@pytest.mark.parametrize("testcase", ["cocotbext_ram", "hostile_memory", "bursts"])
+@pytest.mark.parametrize("testcase", ["cocotbext_ram", "hostile_memory", "bursts", "width_converter"])
 def test_axi_memory(testcase: str) -> None:
     run_cocotb(
         verilog(AxiSubsystem(), name="axi_subsystem"),
