@@ -68,7 +68,7 @@ Ecc = Annotated[
     bool, typer.Option("--ecc", help="Correct memory errors (SECDED); a read takes a cycle more.")
 ]
 Refresh = Annotated[str, typer.Option(help="Refresh of the memory: none, all_bank or per_bank.")]
-Stages = Annotated[int, typer.Option(help="Execute stages of every walker: 1, 2 or 3.")]
+Stages = Annotated[int, typer.Option(help="Execute stages of every walker: 1 to 5.")]
 ClockRatio = Annotated[
     int,
     typer.Option(

@@ -4,12 +4,13 @@ One iteration of the near loop goes from the cycle in which a walker's request f
 the one in which its next request does. Every part but the device is a register stage of the design, so each
 takes a number of cycles that the configuration alone decides. With a `clock_ratio` of N a slow cycle is N:
 
-* arbiter: none, a request passes it in the cycle of the controller's intake;
+* arbiter: none, a request passes it in the cycle of the controller's intake; with boundary registers one;
 * intake: the request's own slow cycle, at the end of which it is in its bank's queue;
-* command: the cycle of the decision, at the end of which the command is on the bus;
+* command: the `decision_stages` cycles of the decision, at the end of which the command is on the bus;
 * device: first command on the bus to the end of the last data beat, the physical bound;
 * ecc: the cycle of the correction, with ECC;
-* capture: from the data to the end of a slow cycle, 1 to N; none where the walker's clock is the memory's;
+* capture: from the data to the end of a slow cycle, 1 to N; none where the walker's clock is the memory's,
+  but one with boundary registers;
 * walker: `execute_stages` slow cycles, at the end of which the next request is visible.
 """
 
@@ -38,14 +39,15 @@ def loop_parts(config: DesignConfig, row_state: RowState) -> dict[LoopPart, int]
     """Cycles of every part of one isolated near loop whose read finds `row_state`; their sum is the loop."""
     ratio = config.clock_ratio
     parts: dict[LoopPart, int] = {
-        "arbiter": 0,
+        "arbiter": int(config.boundary_registers),
         "intake": ratio,
-        "command": 1,
+        "command": config.controller.decision_stages,
         "device": device_cycles(config.memory.timing, row_state),
         "ecc": int(config.controller.ecc),
     }
     # The request became visible as a slow cycle began, and the data comes in some cycle of a later one.
-    parts["capture"] = 0 if ratio == 1 else ratio - sum(parts.values()) % ratio
+    in_step = int(config.boundary_registers)
+    parts["capture"] = in_step if ratio == 1 else ratio - sum(parts.values()) % ratio
     parts["walker"] = config.walker.execute_stages * ratio
     return parts
 

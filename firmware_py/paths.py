@@ -24,9 +24,9 @@ from .errors import InputError
 from .loop_parts import RowState, memory_side_cycles
 
 __all__ = [
-    "LINK_CYCLES",
     "FarPath",
     "OffChipPath",
+    "crossing_cycles",
     "far_path",
     "link_cycles",
     "loop_floor",
@@ -36,9 +36,6 @@ __all__ = [
 ]
 
 Place = Literal["near", "far"]
-
-#: Cycles that a link of latency 0 adds to a request and its response together.
-LINK_CYCLES = 2 * Link.minimum_latency
 
 _COLUMNS = (
     "name",
@@ -159,6 +156,11 @@ def path_presets() -> dict[str, OffChipPath]:
     return parse_paths(text, file=_FILE)
 
 
+def crossing_cycles(config: DesignConfig) -> int:
+    """Cycles of a crossing with a link of latency 0, one way: the link's own and the boundary's behind it."""
+    return Link.minimum_latency + config.boundary_registers
+
+
 def loop_floor(config: DesignConfig, row_state: RowState) -> int:
     """Cycles of the isolated far loop with a link of latency 0: memory side, link and walker.
 
@@ -166,7 +168,8 @@ def loop_floor(config: DesignConfig, row_state: RowState) -> int:
     a cache its lookup too: the published time of a read from memory is that of one that missed.
     """
     cache = Cache.miss_cycles if config.cache.built else 0
-    return memory_side_cycles(config, row_state) + config.walker.execute_stages + LINK_CYCLES + cache
+    crossings = 2 * crossing_cycles(config)
+    return memory_side_cycles(config, row_state) + config.walker.execute_stages + crossings + cache
 
 
 def link_cycles(path: OffChipPath, config: DesignConfig) -> FarPath:

@@ -10,7 +10,6 @@ import numpy as np
 
 from hdl.config import DesignConfig
 from hdl.fabric.cache import Cache
-from hdl.fabric.link import Link
 from hdl.layouts import RefreshMode
 
 from .axi_port import AXI_PORT, behind_axi_port
@@ -26,7 +25,7 @@ from .ledger import (
     TimeParts,
 )
 from .link_bytes import LinkBytes
-from .paths import LINK_CYCLES, FarPath, far_path, port_path
+from .paths import FarPath, crossing_cycles, far_path, port_path
 from .replay import LinkedDriver, LoggedRun, Plan, Run
 
 __all__ = [
@@ -77,7 +76,7 @@ class Place:
     def crossings(self) -> Crossings:
         """The cycles of the link that walks and their reads cannot avoid."""
         up, down = (
-            cycles + Link.minimum_latency for cycles in (self.link.latency_up, self.link.latency_down)
+            cycles + crossing_cycles(self.config) for cycles in (self.link.latency_up, self.link.latency_down)
         )
         stages = self.config.walker.execute_stages
         if not self.walker:
@@ -108,7 +107,7 @@ class Place:
         if near == AXI_PORT:
             return cls(walker=0, config=behind_axi_port(config), path=path, link=path)
         port = port_path(near, config)
-        crossing = path.latency_up + path.latency_down + LINK_CYCLES
+        crossing = path.latency_up + path.latency_down + 2 * crossing_cycles(config)
         return cls(walker=1, config=config, path=path, link=port, port=port, crossing=crossing)
 
     @classmethod

@@ -47,13 +47,14 @@ class WalkerConfig:
     contexts: int = 16
     """Walks in flight; the tag of `MemoryPort` has room for 64."""
     execute_stages: int = 1
-    """Pipeline stages of the execute path: 1 answers in the cycle a record arrives, 3 clocks fastest."""
+    """Pipeline stages of the execute path: 1 answers in the cycle a record arrives, 5 clocks fastest. With 4
+    the instruction is fetched in a stage of its own, with 5 its exit has one too."""
     program_words: int = 64
     """Instructions of program memory; entry points and branch targets are 6 bits."""
 
     def __post_init__(self) -> None:
         _require(1 <= self.contexts <= 64, "walker.contexts", self.contexts, "1 to 64")
-        _require(self.execute_stages in (1, 2, 3), "walker.execute_stages", self.execute_stages, "1, 2 or 3")
+        _require(1 <= self.execute_stages <= 5, "walker.execute_stages", self.execute_stages, "1 to 5")
         _require(self.program_words == 64, "walker.program_words", self.program_words, "64")
 
 
@@ -138,8 +139,9 @@ class ControllerConfig:
     """The size and the policies of a channel controller."""
 
     decision_stages: int = 1
-    """Cycles from what is queued to a decided command: 1, or 2 for a faster clock. With 2 every request waits
-    a cycle more, and a bank that a command was decided for takes part again two cycles later."""
+    """Cycles from what is queued to a command on its way to the bus: 1, or 2 or 3 for a faster clock. Each
+    adds a cycle to every request. With 2 a bank that a command was decided for takes part again two cycles
+    later; with 3 the queues are read for a command in the cycle after its decision."""
     bank_queue: int = 4
     """Requests of one bank among which the scheduler chooses; the last place is for reads of walks."""
     overflow: int = 32
@@ -163,13 +165,15 @@ class ControllerConfig:
     `adaptive` as the bank's last rows would have wanted it."""
     refresh_postpone: int = 8
     """Intervals of refresh that may be owed while walks wait; JEDEC lets eight be postponed."""
+    per_bank_refresh: bool = True
+    """Build per-bank refresh in, where the memory has it; without it the mode is all-bank refresh."""
     ecc: bool = False
     """SECDED over each 64 bits; a read takes one cycle more."""
     response_slots: int = 32
     """Responses that may wait for their taker; a read issues only with one reserved."""
 
     def __post_init__(self) -> None:
-        _require(self.decision_stages in (1, 2), "controller.decision_stages", self.decision_stages, "1 or 2")
+        _require(1 <= self.decision_stages <= 3, "controller.decision_stages", self.decision_stages, "1 to 3")
         _require(2 <= self.bank_queue <= 8, "controller.bank_queue", self.bank_queue, "2 to 8")
         _require(
             _power_of_two(self.overflow) and self.overflow >= 2,
@@ -374,11 +378,21 @@ class DesignConfig:
     clock_ratio: int = 1
     """Command clock over the clock of the logic beside the memory: near walker, arbiter, controller front end
     (the port, the atomic unit, the way into the bank queues). 1, 2 or 4."""
+    boundary_registers: bool = False
+    """A register between the link and what is at its ends, and between the arbiter and what is below it, for
+    a faster clock. A near launch takes two cycles more, and its verdict one; a far read four, two of them at
+    the memory."""
     checker: bool = False
     """Build the RTL protocol checker in. Compiled runs record their commands and check those instead."""
 
     def __post_init__(self) -> None:
         _require(self.clock_ratio in (1, 2, 4), "clock_ratio", self.clock_ratio, "1, 2 or 4")
+        _require(
+            not (self.boundary_registers and self.clock_ratio > 1),
+            "boundary_registers",
+            self.boundary_registers,
+            "False with a clock_ratio above 1",
+        )
         if not self.memory.controlled:
             self._require_axi()
 
@@ -452,11 +466,12 @@ CONFIGS: dict[str, DesignConfig] = {
     ),
     # What fits an ECP5 board and meets its clock: eight banks of HBM2 instead of 32, short queues, no ECC.
     "ulx3s": DesignConfig(
-        walker=WalkerConfig(contexts=2, execute_stages=3),
+        walker=WalkerConfig(contexts=2, execute_stages=5),
         link=LinkConfig(walk_credits=4, bulk_credits=4),
         scratchpad=ScratchpadConfig(banks=2, bank_bytes=2048),
         controller=ControllerConfig(
-            decision_stages=2,
+            decision_stages=3,
+            per_bank_refresh=False,
             bank_queue=3,
             overflow=4,
             write_buffer=4,
@@ -465,6 +480,7 @@ CONFIGS: dict[str, DesignConfig] = {
             response_slots=8,
         ),
         memory=MemoryConfig(bank_groups=2, banks_per_group=2, rows=16, columns=32),
+        boundary_registers=True,
     ),
     # Without histograms: its host has the logs of every hop, and they would cost a twentieth of the speed.
     "simulation": DesignConfig(memory=MemoryConfig(storage="dpi")),

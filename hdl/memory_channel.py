@@ -11,6 +11,7 @@ from .fabric.arbiter import Arbiter
 from .fabric.clock_divider import ClockDivider
 from .fabric.pass_queue import PassQueue
 from .fabric.register_slice import RegisterSlice
+from .fabric.stream_buffer import StreamBuffer, joined
 from .layouts import (
     ContextWrite,
     HopEvent,
@@ -117,9 +118,13 @@ class MemoryChannel(wiring.Component):
         connect(m, flipped(self.program_write), near_walker.program_write)
         connect(m, flipped(self.context_write), near_walker.context_write)
         connect(m, near_walker.memory, arbiter.near)
-        connect(m, below.memory.response, arbiter.memory.response)
-
-        passing, answer = arbiter.memory.request, below.memory.response
+        registered = config.boundary_registers
+        answer, passing = below.memory.response, arbiter.memory.request
+        joined(m, "response", answer, arbiter.memory.response, shape=MemoryResponse, registered=registered)
+        if registered:
+            m.submodules.request_buffer = buffer = StreamBuffer(MemoryRequest)
+            connect(m, passing, buffer.input)
+            passing = buffer.output
         m.d.comb += [
             self.port.accepted.eq(passing.valid & passing.ready & enable),
             self.port.request_tag.eq(passing.payload.tag),

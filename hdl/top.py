@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import ClockDomain, ClockSignal, Module, ResetInserter, ResetSignal
+from amaranth.hdl import Cat, ClockDomain, ClockSignal, Module, ResetInserter, ResetSignal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -13,9 +13,19 @@ from .fabric.axi import AxiLite
 from .fabric.cache import Cache
 from .fabric.link import Link
 from .fabric.merge import BulkMerge
+from .fabric.stream_buffer import joined
 from .histogram import Histograms
 from .hostport import HostPort
-from .layouts import HopMonitor, PortMonitor, RowClass, Source
+from .layouts import (
+    HopMonitor,
+    Launch,
+    MemoryRequest,
+    MemoryResponse,
+    PortMonitor,
+    RowClass,
+    Source,
+    Verdict,
+)
 from .memory.end import end_members
 from .memory_side import MemorySide
 from .mover import DataMover
@@ -122,9 +132,14 @@ class Clew(wiring.Component):
         connect(m, sequencer.memory, bulk_merge.sequencer)
         connect(m, mover.memory, bulk_merge.mover)
 
-        connect(m, sequencer.near_launch, link.launch)
-        connect(m, link.verdict, sequencer.near_verdict)
-        connect(m, sequencer.far_launch, far_launches.input)
+        def join(name: str, shape: Any, source: Any, sink: Any) -> Value:
+            return joined(m, name, source, sink, shape=shape, registered=config.boundary_registers)
+
+        passed = [
+            join("near_launch", Launch, sequencer.near_launch, link.launch),
+            join("near_verdict", Verdict, link.verdict, sequencer.near_verdict),
+            join("far_launch", Launch, sequencer.far_launch, far_launches.input),
+        ]
         connect(m, far_launches.output, far_walker.launch)
         connect(m, far_walker.verdict, sequencer.far_verdict)
 
@@ -142,16 +157,19 @@ class Clew(wiring.Component):
             walk_memory, bulk_memory = cache.memory_walk, cache.memory_bulk
             quiescent &= cache.idle
         connect(m, walk_memory.request, link.walk_request)
-        connect(m, link.walk_response, walk_memory.response)
-        connect(m, bulk_memory.request, link.bulk_request)
-        connect(m, link.bulk_response, bulk_memory.response)
-
-        connect(m, link.memory_launch, memory_side.launch)
+        passed += [
+            join("walk_response", MemoryResponse, link.walk_response, walk_memory.response),
+            join("bulk_request", MemoryRequest, bulk_memory.request, link.bulk_request),
+            join("bulk_response", MemoryResponse, link.bulk_response, bulk_memory.response),
+            join("memory_launch", Launch, link.memory_launch, memory_side.launch),
+            join("memory_walk_request", MemoryRequest, link.memory_walk_request, memory_side.walk.request),
+            join("memory_bulk_request", MemoryRequest, link.memory_bulk_request, memory_side.bulk.request),
+        ]
         connect(m, memory_side.verdict, link.memory_verdict)
-        connect(m, link.memory_walk_request, memory_side.walk.request)
         connect(m, memory_side.walk.response, link.memory_walk_response)
-        connect(m, link.memory_bulk_request, memory_side.bulk.request)
         connect(m, memory_side.bulk.response, link.memory_bulk_response)
+        if config.boundary_registers:
+            quiescent &= Cat(passed).all()
 
         settings = host_port.settings
         m.d.comb += [

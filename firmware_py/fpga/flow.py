@@ -16,6 +16,19 @@ from sim.fpga.placement import PartTooSmall, Placement, placed
 
 from ..errors import InputError
 
+#: Of `Clew`, with `boundary_registers`.
+_BUFFERS = (
+    "near_launch",
+    "near_verdict",
+    "far_launch",
+    "walk_response",
+    "bulk_request",
+    "bulk_response",
+    "memory_launch",
+    "memory_walk_request",
+    "memory_bulk_request",
+)
+
 __all__ = ["Implementation", "blocks", "board_netlist", "implement", "write_bitstream"]
 
 #: The name of the top module.
@@ -53,10 +66,13 @@ def blocks(config: DesignConfig, *, design: str = "design") -> dict[str, Sequenc
     found: dict[str, Sequence[str]] = {
         "near walker": in_channels("near_walker"),
         "far walker": [f"{clew}.far_walker", f"{clew}.far_launches"],
-        "controller": in_channels("controller"),
-        "device": in_channels("device"),
+        "controller": in_channels("memory.controller"),
+        "device": in_channels("memory.device"),
         "memory side, rest": [f"{clew}.memory_side"],
-        "link": [f"{clew}.link"],
+        "link": [
+            f"{clew}.link",
+            *(f"{clew}.{name}_buffer" for name in _BUFFERS if config.boundary_registers),
+        ],
         "scratchpad": [f"{clew}.scratchpad"],
         "sequencer": [f"{clew}.sequencer"],
         "mover": [f"{clew}.mover", f"{clew}.bulk_merge"],

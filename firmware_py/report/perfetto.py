@@ -19,12 +19,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hdl.fabric.link import Link
 from hdl.memory.timing import COLUMN_COMMANDS, Command
 from sim.model.command_checker import COMMANDS
 from sim.trace.output import whole_file
 
 from ..compare import Comparison
+from ..paths import crossing_cycles
 from ..place import PlaceFigures
 from ..walk_log import LoggedWalk, replay_span, walk_log
 from .command_list import ALL_BANKS
@@ -112,8 +112,8 @@ class _Timeline:
     def _crossings(
         self, walk: LoggedWalk, loops: list[tuple[int, int, int]], read: set[int]
     ) -> Iterator[tuple[str, int, int]]:
-        up = self._link.latency_up + Link.minimum_latency
-        down = self._link.latency_down + Link.minimum_latency
+        crossing = crossing_cycles(self._config)
+        up, down = self._link.latency_up + crossing, self._link.latency_down + crossing
         if not self._reads_cross:
             first = loops[0][0] if loops else walk.verdict
             yield "up", max(first - up, self._begin), first

@@ -112,6 +112,7 @@ class BankQueues(wiring.Component):
         It is served with auto-precharge.
     column_column, column_row, column_tag, column_entry, column_class : Out
         What it asked for, and what it found.
+        With three decision stages these, and `row_row`, are there a cycle after the command was decided.
     busy : Out(units)
         A request is queued at the bank.
     walks_waiting : Out(units)
@@ -122,6 +123,7 @@ class BankQueues(wiring.Component):
 
     def __init__(self, config: DesignConfig) -> None:
         organisation = config.memory.organisation
+        self._looks_later = config.controller.decision_stages == 3
         self._slots = config.controller.bank_queue
         self._overflow = config.controller.overflow
         self._pseudo_channels = organisation.pseudo_channels
@@ -194,11 +196,24 @@ class BankQueues(wiring.Component):
         m.d.comb += closed.eq(precharged | all_closed | closing)
         m.d.sync += state.open.eq((state.open & ~closed) | activated)
 
+        # -- What is looked up for them, in this cycle or in the next; no slot is filled anew before that --
+        def looked(value: Value, name: str) -> Value:
+            if not self._looks_later:
+                return value
+            register = Signal(len(value), name=f"{name}_looked_up")
+            m.d.sync += register.eq(value)
+            return register
+
+        opens = looked(self.row_op == RowOp.ACTIVATE, "opens")
+        row_unit, row_slot = looked(self.row_unit, "row_unit"), looked(self.row_slot, "row_slot")
+        column_unit = looked(self.column_unit, "column_unit")
+        column_slot = looked(self.column_slot, "column_slot")
+
         m.submodules.open_row = open_row = memory.Memory(shape=unsigned(self._row_bits), depth=units, init=[])
         opened = open_row.write_port()
         m.d.comb += [
-            opened.en.eq(self.row_op == RowOp.ACTIVATE),
-            opened.addr.eq(self.row_unit),
+            opened.en.eq(opens),
+            opened.addr.eq(row_unit),
             opened.data.eq(self.row_row),
         ]
 
@@ -257,17 +272,24 @@ class BankQueues(wiring.Component):
         found = [(entrance, *finds(entrance)) for entrance in (arrival, refill)]
         m.d.comb += self.same_row.eq(found[0][1])
 
-        # -- The cycle after ACT: compare that bank's slots with its new row --
+        # -- The cycle after the look-up of an ACT: compare that bank's slots with its new row --
         compare = Signal()
         compare_unit = Signal.like(self.row_unit)
         compare_row = Signal.like(self.row_row)
-        m.d.sync += compare.eq(self.row_op == RowOp.ACTIVATE)
-        with m.If(self.row_op == RowOp.ACTIVATE):
-            m.d.sync += [compare_unit.eq(self.row_unit), compare_row.eq(self.row_row)]
+        m.d.sync += compare.eq(opens)
+        with m.If(opens):
+            m.d.sync += [compare_unit.eq(row_unit), compare_row.eq(self.row_row)]
 
         # -- The vectors --
         still_open = Signal(units)
-        m.d.comb += still_open.eq(state.open & ~closed)
+        if self._looks_later:
+            # The row that was opened last is not known yet where ACT was decided in the cycle before: the
+            # comparison finds what comes there now.
+            opening = Signal(units)
+            m.d.sync += opening.eq(activated)
+            m.d.comb += still_open.eq(state.open & ~closed & ~opening)
+        else:
+            m.d.comb += still_open.eq(state.open & ~closed)
         entered_slots = []
         for s in range(slots):
             left = one(self.column_issue & self.column_slot[s], self.column_unit, f"left{s}")
@@ -324,11 +346,11 @@ class BankQueues(wiring.Component):
 
         owner = Signal(self._owner_width)
         m.d.comb += [
-            self.row_row.eq(choose(self.row_slot, [row_of(read(atom, self.row_unit)) for atom in atoms])),
+            self.row_row.eq(choose(row_slot, [row_of(read(atom, row_unit)) for atom in atoms])),
             Cat(self.column_column, self.column_row).eq(
-                choose(self.column_slot, [read(atom, self.column_unit) for atom in atoms])
+                choose(column_slot, [read(atom, column_unit) for atom in atoms])
             ),
-            owner.eq(choose(self.column_slot, [read(words, self.column_unit) for words in owners])),
+            owner.eq(choose(column_slot, [read(words, column_unit) for words in owners])),
             Cat(self.column_entry, Value.cast(self.column_tag)).eq(owner),
         ]
 
@@ -340,13 +362,12 @@ class BankQueues(wiring.Component):
             fresh.eq((fresh & ~served) | activated),
             conflicting.eq((conflicting & ~served & ~all_closed & ~refreshed) | precharged),
         ]
-        m.d.comb += self.column_class.eq(
-            Mux(
-                fresh.bit_select(self.column_unit, 1),
-                Mux(conflicting.bit_select(self.column_unit, 1), RowClass.CONFLICT, RowClass.CLOSED),
-                RowClass.HIT,
-            )
+        found_class = Mux(
+            fresh.bit_select(self.column_unit, 1),
+            Mux(conflicting.bit_select(self.column_unit, 1), RowClass.CONFLICT, RowClass.CLOSED),
+            RowClass.HIT,
         )
+        m.d.comb += self.column_class.eq(looked(found_class, "class"))
         return m
 
     def _entrances(self, m: Module) -> tuple[_Entrance, _Entrance]:

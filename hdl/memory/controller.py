@@ -108,6 +108,8 @@ class Controller(wiring.Component):
         m.submodules.write_buffer = write_buffer = WriteBuffer(config.controller)
         m.submodules.responses = responses = Responses(config.controller)
         commands = CONTROLLER_COMMANDS & config.memory.timing.commands
+        if not config.controller.per_bank_refresh:
+            commands -= {Command.REFPB}
         m.submodules.timers = timers = Timers(config.memory, commands=commands)
         m.submodules.refresher = refresher = Refresher(config, commands=commands)
         scheduler = Scheduler(config)
@@ -178,15 +180,33 @@ class Controller(wiring.Component):
         connect(m, queues.state, scheduler.state)
         row_op = Signal(RowOp)
         row_unit = Signal.like(queues.row_unit)
+        decides_column = Signal()
         reads = Signal()
         writes = Signal()
         closes = Signal()
+        # What goes to the buses, in the cycle of the decision or, with three stages, in the next.
+        later = config.controller.decision_stages == 3
+
+        def issued(value: Value, name: str) -> Value:
+            if not later:
+                return value
+            register = Signal(value.shape(), name=f"{name}_issued")
+            m.d.sync += register.eq(value)
+            return register
+
+        column_op, column_unit = (
+            issued(scheduler.column_op, "column_op"),
+            issued(scheduler.column_unit, "column_unit"),
+        )
+        bus_row_op, bus_row_unit = issued(row_op, "row_op"), issued(row_unit, "row_unit")
+        issues_column = issued(decides_column, "column")
         m.d.comb += [
             scheduler.activate.eq(timers.activate & ~refresher.hold_activate),
             scheduler.precharge.eq(timers.precharge),
             scheduler.read.eq(timers.read & ~refresher.hold_read.replicate(units)),
             scheduler.write.eq(timers.write & ~refresher.hold_write.replicate(units)),
-            scheduler.read_room.eq(responses.room),
+            # A read that was decided in the cycle before takes its place in this one.
+            scheduler.read_room.eq(responses.room & ~reads if later else responses.room),
             scheduler.block.eq(refresher.block),
             scheduler.row_block.eq(refresher.row_block),
             # A restart waits for the writes.
@@ -201,12 +221,13 @@ class Controller(wiring.Component):
             queues.row_op.eq(row_op),
             queues.row_unit.eq(row_unit),
             queues.row_slot.eq(scheduler.row_slot),
-            queues.column_issue.eq(scheduler.column_op != ColumnOp.NOP),
+            queues.column_issue.eq(decides_column),
             queues.column_unit.eq(scheduler.column_unit),
             queues.column_slot.eq(scheduler.column_slot),
             queues.column_closes.eq(closes),
-            reads.eq((scheduler.column_op == ColumnOp.READ) | (scheduler.column_op == ColumnOp.READ_AUTO)),
-            writes.eq((scheduler.column_op == ColumnOp.WRITE) | (scheduler.column_op == ColumnOp.WRITE_AUTO)),
+            decides_column.eq(scheduler.column_op != ColumnOp.NOP),
+            reads.eq((column_op == ColumnOp.READ) | (column_op == ColumnOp.READ_AUTO)),
+            writes.eq((column_op == ColumnOp.WRITE) | (column_op == ColumnOp.WRITE_AUTO)),
             closes.eq(
                 (scheduler.column_op == ColumnOp.READ_AUTO) | (scheduler.column_op == ColumnOp.WRITE_AUTO)
             ),
@@ -226,7 +247,7 @@ class Controller(wiring.Component):
                 correction.issue.eq(reads),
                 correction.issue_address.eq(
                     address_map.address_wires(
-                        unit=scheduler.column_unit, row=queues.column_row, column=queues.column_column
+                        unit=column_unit, row=queues.column_row, column=queues.column_column
                     )
                 ),
                 correction.read_valid.eq(self.column.read_valid),
@@ -245,6 +266,9 @@ class Controller(wiring.Component):
         m.d.sync += self.crowded.eq(write_buffer.crowded | queues.overflow_writes)
 
         # -- Refresh and restart --
+        if later:
+            # What has left its queue and is not among the responses yet.
+            captured_none = captured_none & ~issues_column
         m.d.comb += [
             refresher.mode.eq(self.refresh),
             refresher.restart.eq(self.restart),
@@ -271,20 +295,20 @@ class Controller(wiring.Component):
         def split(unit: Value) -> tuple[Value, Value]:
             return Value.cast(unit[bank_bits:]), Value.cast(unit[:bank_bits])
 
-        row_channel, row_bank = split(row_unit)
-        column_channel, column_bank = split(scheduler.column_unit)
+        row_channel, row_bank = split(bus_row_unit)
+        column_channel, column_bank = split(column_unit)
         m.d.sync += [
-            self.row.op.eq(row_op),
-            self.column.op.eq(scheduler.column_op),
-            self.access.row_class.eq(Mux(queues.column_issue, queues.column_class, RowClass.NONE)),
+            self.row.op.eq(bus_row_op),
+            self.column.op.eq(column_op),
+            self.access.row_class.eq(Mux(issues_column, queues.column_class, RowClass.NONE)),
         ]
-        with m.If(row_op != RowOp.NOP):
+        with m.If(bus_row_op != RowOp.NOP):
             m.d.sync += [
                 self.row.pseudo_channel.eq(row_channel),
                 self.row.bank.eq(row_bank),
                 self.row.row.eq(queues.row_row),
             ]
-        with m.If(queues.column_issue):
+        with m.If(issues_column):
             m.d.sync += [
                 self.column.pseudo_channel.eq(column_channel),
                 self.column.bank.eq(column_bank),

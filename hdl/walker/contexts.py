@@ -41,14 +41,14 @@ class Launched(data.Struct):
     """The cycle in which it was accepted."""
 
 
-#: What the committing context writes: shape, and which of the three views read it.
+#: What the committing context writes: shape, and which of the views read it.
 _COMMITTED: dict[str, tuple[ShapeLike, frozenset[str]]] = {
     "program_counter": (6, frozenset({"select"})),
-    "address": (32, frozenset({"select", "commit"})),
-    "target": (32, frozenset({"select", "commit"})),
+    "address": (32, frozenset({"select", "popped"})),
+    "target": (32, frozenset({"select", "popped"})),
     "remaining": (24, frozenset({"commit"})),
     "hops": (32, frozenset({"commit", "verdict"})),
-    "deferred": (Deferred, frozenset({"commit"})),
+    "deferred": (Deferred, frozenset({"popped"})),
     "launched": (Launched, frozenset({"verdict"})),
     "outcome": (Outcome, frozenset({"verdict"})),
     "value": (32, frozenset({"verdict"})),
@@ -66,23 +66,30 @@ class Contexts(wiring.Component):
     """The memories. Every one has one write port; reads are asynchronous and see the last cycle's writes.
 
     With `shared` the selecting and the committing context are the same by construction (one execute
-    stage), and `select.context` alone addresses both views.
+    stage), and `select.context` alone addresses every view but `verdict`, and all that is committed.
 
     Members
     -------
     configure : In(ContextWrite)
         A context that does not exist is ignored.
     select : In/Out
-        `context` In; `program_counter`, `record`, `registers`, `address` (of the current record), `target`
-        (of the latest load), `status` (of its response): what an instruction reads.
+        `context` In; `program_counter`, `address` (of the current record), `target` (of the latest load),
+        `status` (of its response): what the choice of an instruction reads.
+    operands : In/Out
+        `context` In; `record`, `registers`: what the instruction reads.
     commit : In/Out
-        `context` In; `address`, `target`, `remaining` (budget), `hops`, `deferred` and the configured
-        `base`, `limit`, `writable`, `budget`: what the end of an instruction reads.
+        `context` In; `remaining` (budget), `hops` and the configured `base`, `limit`, `writable`, `budget`:
+        what the end of an instruction reads.
+    popped : In/Out
+        `context` In; `address`, `target`, `deferred`: what a context reads that had to wait.
     verdict : In/Out
         `context` In; `hops`, `launched`, `outcome`, `value`, `registers` (r0..r2).
     write : In
         For each of `program_counter`, `address`, `target`, `remaining`, `hops`, `deferred`, `launched`,
-        `outcome`, `value`: `enable` and `data`, written to the committing context.
+        `outcome`, `value`: `enable` and `data`, written to the committing context; `deferred` to that of
+        `write_deferred`.
+    write_deferred : In
+        `context`.
     write_registers : In
         `lanes` (8), `data` (8 words), written to the committing context.
     write_record : In
@@ -104,10 +111,10 @@ class Contexts(wiring.Component):
         super().__init__(
             {
                 "configure": In(ContextWrite()),
-                "select": Out(
-                    view("select", {"record": WordsLayout, "registers": WordsLayout, "status": MemoryStatus})
-                ),
+                "select": Out(view("select", {"status": MemoryStatus})),
+                "operands": Out(view("operands", {"record": WordsLayout, "registers": WordsLayout})),
                 "commit": Out(view("commit", dict(_CONFIGURED))),
+                "popped": Out(view("popped", {})),
                 "verdict": Out(view("verdict", {"registers": data.ArrayLayout(32, 3)})),
                 "write": In(
                     wiring.Signature(
@@ -117,6 +124,7 @@ class Contexts(wiring.Component):
                         }
                     )
                 ),
+                "write_deferred": In(wiring.Signature({"context": Out(bits)})),
                 "write_registers": In(wiring.Signature({"lanes": Out(8), "data": Out(WordsLayout)})),
                 "write_record": In(
                     wiring.Signature({"context": Out(bits), "lanes": Out(8), "data": Out(WordsLayout)})
@@ -145,19 +153,19 @@ class Contexts(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        select, commit, verdict = self.select, self.commit, self.verdict
-        contexts = {
-            "select": select.context,
-            "commit": select.context if self._shared else commit.context,
-            "verdict": verdict.context,
+        select, operands, commit, verdict = self.select, self.operands, self.commit, self.verdict
+        contexts = {"select": select.context, "verdict": verdict.context} | {
+            name: select.context if self._shared else getattr(self, name).context
+            for name in ("operands", "commit", "popped")
         }
+        deferred_context = select.context if self._shared else self.write_deferred.context
 
         for name, (shape, views) in _COMMITTED.items():
             memory = self._memory(m, name, shape)
             port = memory.write_port()
             write = getattr(self.write, name)
             m.d.comb += [
-                port.addr.eq(contexts["commit"]),
+                port.addr.eq(deferred_context if name == "deferred" else contexts["commit"]),
                 port.en.eq(write.enable),
                 port.data.eq(write.data),
             ]
@@ -184,7 +192,7 @@ class Contexts(wiring.Component):
             port.en.eq(self.write_record.lanes),
             port.data.eq(self.write_record.data),
         ]
-        self._read(m, record, (select.context, select.record.as_value()))
+        self._read(m, record, (contexts["operands"], operands.record.as_value()))
 
         registers = self._memory(m, "registers", width)
         port = registers.write_port(granularity=32)
@@ -197,7 +205,7 @@ class Contexts(wiring.Component):
         self._read(
             m,
             registers,
-            (select.context, select.registers.as_value()),
+            (contexts["operands"], operands.registers.as_value()),
             (verdict.context, verdict.registers.as_value()),
         )
 

@@ -1,5 +1,7 @@
 """The walker's datapath: what one instruction does to one context, apart from windows and budgets."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -128,6 +130,11 @@ def _tested() -> _Bundle:
     )
 
 
+def _left() -> _Bundle:
+    """The whole step: what a fourth stage hands on."""
+    return _Bundle("left", **{name: member.shape for name, member in Step().members.items()})
+
+
 def _word(words: data.View, index: Value) -> Value:
     """`words[index]` as a tree of multiplexers: Yosys writes an array access as a shift of all 256 bits."""
     choices: list[Value] = [words[number] for number in range(8)]
@@ -166,8 +173,8 @@ class Datapath(wiring.Component):
     step: Out(Step())
 
     def __init__(self, *, stages: int = 1) -> None:
-        if stages not in (1, 2, 3):
-            raise ValueError(f"datapath stages is {stages}: expected 1, 2 or 3")
+        if not 1 <= stages <= 4:
+            raise ValueError(f"datapath stages is {stages}: expected 1 to 4")
         self._stages = stages
         super().__init__()
 
@@ -180,7 +187,13 @@ class Datapath(wiring.Component):
         self._test(m, fetched, tested)
         if self._stages >= 3:
             tested = tested.registered(m, self.advance)
-        self._leave(m, tested)
+        if self._stages < 4:
+            self._leave(m, tested, self.step)
+            return m
+        left = _left()
+        self._leave(m, tested, left)
+        left = left.registered(m, self.advance)
+        m.d.comb += [getattr(self.step, name).eq(getattr(left, name)) for name in self.step.signature.members]
         return m
 
     def _fetch(self, m: Module, fetched: _Bundle) -> None:
@@ -292,9 +305,8 @@ class Datapath(wiring.Component):
             chosen = Mux(taken, getattr(fetched, f"taken_{name}"), getattr(fetched, f"not_taken_{name}"))
             m.d.comb += getattr(tested, f"exit_{name}").eq(chosen)
 
-    def _leave(self, m: Module, tested: _Bundle) -> None:
+    def _leave(self, m: Module, tested: _Bundle, step: Any) -> None:
         """The store and the exit, with what the update and the store changed forwarded to them."""
-        step = self.step
         # Local signals for what is used again: reading a field of `step` would look like a loop through it.
         store = Signal()
         store_value = Signal(32)

@@ -121,10 +121,16 @@ class Walker(wiring.Component):
         launch = self.launch.payload
         response = self.memory.response.payload
 
-        m.submodules.program = program = Memory(shape=INSTRUCTION_WIDTH, depth=self._program_words, init=[])
+        # With four stages or more the first one fetches the instruction and does nothing else: into a
+        # register, not out of a block RAM, which would take a third of the second stage.
+        ahead = int(stages >= 4)
+        attributes = {"ram_style": "distributed"} if ahead else {}
+        m.submodules.program = program = Memory(
+            shape=INSTRUCTION_WIDTH, depth=self._program_words, init=[], attrs=attributes
+        )
         m.submodules.contexts = contexts = Contexts(count, shared=stages == 1)
         m.submodules.selection = selection = Selection(count)
-        m.submodules.datapath = datapath = Datapath(stages=stages)
+        m.submodules.datapath = datapath = Datapath(stages=stages - ahead)
         m.submodules.commit = commit = Commit()
         m.submodules.stores = stores = StoreTracker(count)
         m.submodules.fair_share = fair_share = FairShare(count)
@@ -156,7 +162,7 @@ class Walker(wiring.Component):
         advance = Signal()
         status = Signal(MemoryStatus)
         selected = _Selected(bits, 0)
-        state = contexts.select
+        state, operands = contexts.select, contexts.operands
         m.d.comb += [
             deferred.requests.eq(pending & ~(stores.full | fair_share.held | store_share.held)),
             popping.eq(room & deferred.any),
@@ -181,28 +187,38 @@ class Walker(wiring.Component):
             ),
             program_read.addr.eq(state.program_counter),
             datapath.advance.eq(advance),
-            datapath.instruction.eq(program_read.data),
-            datapath.registers.eq(state.registers),
-            datapath.address.eq(selected.address),
+            datapath.registers.eq(operands.registers),
         ]
-        with m.If(selection.direct):
-            m.d.comb += datapath.record.eq(response.data)
-        with m.Else():
-            m.d.comb += datapath.record.eq(state.record)
-        final = selected
+        chosen = [selected]
         for stage in range(1, stages):
             staged = _Selected(bits, stage)
             with m.If(advance):
-                m.d.sync += [register.eq(value) for register, value in zip(staged, final, strict=True)]
-            final = staged
+                m.d.sync += [register.eq(value) for register, value in zip(staged, chosen[-1], strict=True)]
+            chosen.append(staged)
+        final = chosen[-1]
+        m.d.comb += datapath.address.eq(chosen[ahead].address)
+        if ahead:
+            # A record that arrived is in its context by now.
+            instruction = Signal(INSTRUCTION_WIDTH)
+            with m.If(advance):
+                m.d.sync += instruction.eq(program_read.data)
+            m.d.comb += [datapath.instruction.eq(instruction), datapath.record.eq(operands.record)]
+        else:
+            m.d.comb += datapath.instruction.eq(program_read.data)
+            with m.If(selection.direct):
+                m.d.comb += datapath.record.eq(response.data)
+            with m.Else():
+                m.d.comb += datapath.record.eq(operands.record)
 
         # -- Commit: the slot of one context --
         executing = Signal()
         launching = Signal()
         launch_context = Signal(bits)
         launch_possible = Signal()
-        here = Signal(bits)
-        view = contexts.commit
+        # Of the context that executes or is launched, which does not have to wait for the choice of a
+        # deferred one, and of the one that has the slot.
+        commits, here = Signal(bits), Signal(bits)
+        view, popped = contexts.commit, contexts.popped
         m.d.comb += [
             executing.eq(final.valid & advance),
             launch_context.eq(launch.context[:number]),
@@ -210,10 +226,14 @@ class Walker(wiring.Component):
             self.launch.ready.eq(launch_possible & advance & ~final.valid),
             launching.eq(self.launch.valid & self.launch.ready),
             selection.launch_waits.eq(self.launch.valid & launch_possible & ~self.launch.ready),
-            here.eq(Mux(popping, deferred.grant, Mux(final.valid, final.context, launch_context))),
-            view.context.eq(here),
+            commits.eq(Mux(final.valid, final.context, launch_context)),
+            here.eq(Mux(popping, deferred.grant, commits)),
             # With one stage there is one set of read ports, addressed by whoever has the slot.
             state.context.eq(here if stages == 1 else selection.context),
+            operands.context.eq(chosen[ahead].context),
+            view.context.eq(commits),
+            popped.context.eq(deferred.grant),
+            contexts.write_deferred.context.eq(here),
             commit.executing.eq(executing),
             commit.address.eq(final.address),
             commit.status.eq(final.status),
@@ -245,9 +265,9 @@ class Walker(wiring.Component):
         m.d.comb += [
             address.eq(Mux(work.store, current, target)),
             acting.eq(executing | launching | popping),
-            work.eq(Mux(popping, view.deferred.as_value(), commit.work.as_value())),
-            current.eq(Mux(popping, view.address, Mux(launching, 0, final.address))),
-            target.eq(Mux(popping, view.target, commit.target)),
+            work.eq(Mux(popping, popped.deferred.as_value(), commit.work.as_value())),
+            current.eq(Mux(popping, popped.address, Mux(launching, 0, final.address))),
+            target.eq(Mux(popping, popped.target, commit.target)),
             can_store.eq(room & ~stores.full.bit_select(here, 1) & ~store_share.holds),
             unblocked.eq(acting & (~work.store | can_store)),
             send_store.eq(acting & work.store & can_store),
@@ -312,13 +332,13 @@ class Walker(wiring.Component):
 
         saved = bit(selection.taken & ~selection.direct, selection.record_context)
         taken = bit(verdicts.valid & verdicts.ready, verdicts.offered)
-        popped = Mux(popping, deferred.one_hot, 0)
+        gone = Mux(popping, deferred.one_hot, 0)
         m.d.sync += [
             runnable.eq(
                 (runnable & ~selection.picked_one_hot) | bit(resumes, here) | saved | Mux(last, 0, taken)
             ),
             arrived.eq((arrived & ~selection.picked_one_hot) | saved),
-            pending.eq((pending & ~popped) | bit(waits, here)),
+            pending.eq((pending & ~gone) | bit(waits, here)),
             self.free.eq((self.free & ~bit(launching, launch_context)) | Mux(last, taken, 0)),
         ]
         return m

@@ -16,7 +16,7 @@ from firmware_py.design import design_for
 from firmware_py.driver import Accelerator
 from firmware_py.image import CreationOrder
 from firmware_py.loop_parts import RowState, loop_parts
-from firmware_py.paths import LINK_CYCLES, far_path
+from firmware_py.paths import crossing_cycles, far_path
 from firmware_py.placement import FewestSearches
 from firmware_py.programs import default_image
 from firmware_py.records import PARENT
@@ -114,7 +114,7 @@ def test_an_isolated_loop_takes_the_cycles_of_one_channel(machine: Machine) -> N
     for row_class, state in states:
         near = sum(loop_parts(config, state).values())
         assert near_loops[row_class] == near
-        assert far_loops[row_class] == near + LINK_CYCLES + far.latency_up + far.latency_down
+        assert far_loops[row_class] == near + 2 * crossing_cycles(config) + far.latency_up + far.latency_down
     machine.reset()
 
 

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from amaranth.hdl import Fragment
 
+from firmware_py.bench.fpga import axi4_area
 from firmware_py.fpga import flow
 from hdl.config import CONFIGS
 from hdl.serial_top import SerialClew
 from sim.fpga.netlist import BlockArea, Netlist
 from sim.fpga.placement import CriticalPath, PartTooSmall, Placement
+from sim.fpga.xilinx import XilinxArea
 
 from .test_cli import clew
 
@@ -102,6 +104,17 @@ def test_the_bench_has_the_clock_and_the_area_by_block(monkeypatch, capsys, tool
     assert clew(monkeypatch, capsys, "bench", "fpga", "--topic", "board")[0] == 1
     status, _, errors = clew(monkeypatch, capsys, "bench", "fpga", "--topic", "boards")
     assert status == 2 and "unknown topic 'boards': expected one of board" in errors
+
+
+def test_the_axi4_end_is_measured_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def area(text: str, *, top: str, announce: object) -> XilinxArea:
+        assert f"module {top}(" in text and "m_axi" in text
+        return XilinxArea(luts=700, flip_flops=500, block_rams=0)
+
+    monkeypatch.setattr(axi4_area, "ultrascale_area", area)
+    measured = axi4_area.axi4_area_measures(announce=lambda _: None, progress=lambda *_: None)
+    assert [(each.name, each.value) for each in measured] == [("luts", 700), ("ffs", 500), ("block_rams", 0)]
+    assert {each.where["memory"] for each in measured} == {"axi4"}
 
 
 def test_every_instance_of_a_block_is_in_the_design() -> None:

@@ -38,6 +38,18 @@ DESIGN_MUTANTS: tuple[Mutant, ...] = (
         tests=("tests/hdl/fabric/test_arbiter.py",),
     ),
     Mutant(
+        name="buffer between blocks forgets",
+        defect="what came while the output was not taken is lost",
+        edits=(
+            Replace(
+                "hdl/fabric/stream_buffer.py",
+                "full.eq(self.input.valid | waiting)",
+                "full.eq(self.input.valid)",
+            ),
+        ),
+        tests=("tests/hdl/fabric/test_stream_buffer.py",),
+    ),
+    Mutant(
         name="link a cycle short",
         defect="messages cross the link in one cycle less than stated",
         edits=(

@@ -47,6 +47,18 @@ WALKER_MUTANTS: tuple[Mutant, ...] = (
         tests=(f"{_WALKS}::test_a_store_without_permission",),
     ),
     Mutant(
+        name="operands of the next walk",
+        defect="with a stage for the fetch, an instruction reads what the context behind it has",
+        edits=(
+            Replace(
+                _WALKER,
+                "operands.context.eq(chosen[ahead].context)",
+                "operands.context.eq(chosen[0].context)",
+            ),
+        ),
+        tests=(f"{_WALKS}::test_a_stalled_request_does_not_stop_responses",),
+    ),
+    Mutant(
         name="budget not counted",
         defect="a walk never runs out of steps",
         edits=(Replace(_WALKER, "view.budget, view.remaining - 1)", "view.budget, view.remaining)"),),

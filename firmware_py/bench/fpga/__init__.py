@@ -1,6 +1,7 @@
 """What the design is on an FPGA and behind a serial line, one module a topic; `clew bench fpga` measures all.
 
-* board: `fmax_mhz`, `luts`, `ffs`, `block_rams` of the configuration of `ulx3s_85f`, whole and by block.
+* board: `fmax_mhz`, `luts`, `ffs`, `block_rams` of the configuration of `ulx3s_85f`, whole and by block;
+* axi4: `luts`, `ffs`, `block_rams` of the memory end `axi4` on UltraScale+, by Yosys;
 * uart: `uart_reads_per_second`, through a simulated board's pseudo-terminal.
 
 A topic is a function that takes `announce` (told what is being built) and `progress` (name, done, of) and
@@ -14,6 +15,7 @@ from typing import Any, Protocol
 
 from ...errors import InputError
 from ..measures import Measure
+from .axi4_area import axi4_area_measures
 from .board import board_measures
 from .uart import uart_measures
 
@@ -34,6 +36,7 @@ class Topic(Protocol):
 #: Every topic by name, in the order in which they are measured and shown.
 TOPICS: Mapping[str, Topic] = {
     "board": board_measures,
+    "axi4": axi4_area_measures,
     "uart": uart_measures,
 }
 

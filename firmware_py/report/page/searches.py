@@ -11,11 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hdl.fabric.link import Link
 from sim.trace.events import Event, Expand, Node, Prune, Select
 
 from ...compare import Comparison
-from ...paths import FarPath
+from ...paths import FarPath, crossing_cycles
 from ...place import PlaceFigures
 from ...plan import PlannedTrace
 from ...walk_log import LoggedWalk, walk_log
@@ -163,7 +162,8 @@ class _Source:
     def _launch_share(self) -> float:
         """The launch's share of what a walk takes outside its walker: as the link is set."""
         path: FarPath = self._comparison.far_path
-        up, down = (latency + Link.minimum_latency for latency in (path.latency_up, path.latency_down))
+        crossing = crossing_cycles(self._comparison.config)
+        up, down = (latency + crossing for latency in (path.latency_up, path.latency_down))
         return up / (up + down)
 
     def _walk(

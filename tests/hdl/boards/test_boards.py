@@ -65,5 +65,11 @@ def test_the_top_has_the_pll_and_plain_ports() -> None:
     assert header is not None
     assert {name.strip() for name in header[1].split(",")} == {"clock", "reset", "rx", "tx", "led"}
     pll = text[text.index("EHXPLLL #(") :]
-    for expected in (".CLKI_DIV(32'd1)", ".CLKFB_DIV(32'd2)", ".CLKOP_DIV(32'd12)", ".CLKOP_CPHASE(32'd5)"):
-        assert expected in pll
+    dividers = {name: int(value) for name, value in re.findall(r"\.(\w+_(?:DIV|CPHASE))\(32'd(\d+)\)", pll)}
+    output = int(600 / board.design_clock_mhz)
+    assert dividers == {
+        "CLKI_DIV": 1,
+        "CLKFB_DIV": int(board.design_clock_mhz / board.clock_mhz),
+        "CLKOP_DIV": output,
+        "CLKOP_CPHASE": output // 2 - 1,
+    }

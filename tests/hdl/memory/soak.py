@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from firmware_py.ledger import access_addresses
-from hdl.config import ControllerConfig, DesignConfig, MemoryConfig
+from hdl.config import CONFIGS, ControllerConfig, DesignConfig, MemoryConfig
 from hdl.layouts import ATOM_BYTES, MemoryStatus, RefreshMode, RowOp, Source
 from hdl.memory.address import AddressMap, Place
 from hdl.memory.wait_bound import dependent_wait_bound, wait_bound
@@ -365,7 +365,8 @@ def _describe(asked: Round) -> str:
 
 
 def _configurations() -> dict[str, DesignConfig]:
-    """What `make soak` runs on: the default, then each policy, ECC, and a memory with tPPD."""
+    """What `make soak` runs on: the default, then each policy, ECC, a memory with tPPD, slower decisions, and
+    the board's memory."""
 
     def design(preset: str = "hbm2_2000", **controller: object) -> DesignConfig:
         return DesignConfig(
@@ -373,12 +374,16 @@ def _configurations() -> dict[str, DesignConfig]:
             controller=dataclasses.replace(ControllerConfig(), **controller),
         )
 
+    board = CONFIGS["ulx3s"]
     return {
         "default": design(),
         "page policy open": design(page_policy="open"),
         "page policy closed": design(page_policy="closed"),
         "ECC": design(ecc=True),
         "hbm3_6400": design("hbm3_6400"),
+        "two decision stages": design(decision_stages=2),
+        "three decision stages, ECC": design(decision_stages=3, ecc=True),
+        "board": dataclasses.replace(board, memory=dataclasses.replace(board.memory, storage="dpi")),
     }
 
 

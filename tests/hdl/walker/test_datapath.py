@@ -89,7 +89,7 @@ class _Bench:
 bench = cache(_Bench)
 
 
-@pytest.mark.parametrize("stages", [1, 2, 3])
+@pytest.mark.parametrize("stages", [1, 2, 3, 4])
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(queue=st.lists(vectors(), min_size=1, max_size=20))
 def test_any_word_on_any_operands(stages: int, queue: list[Vector]) -> None:
@@ -233,7 +233,7 @@ def test_stages_hold_without_advance() -> None:
     assert seen == [3]
 
 
-@pytest.mark.parametrize("stages", [0, 4])
+@pytest.mark.parametrize("stages", [0, 5])
 def test_stages_out_of_range(stages: int) -> None:
-    with pytest.raises(ValueError, match=f"stages is {stages}: expected 1, 2 or 3"):
+    with pytest.raises(ValueError, match=f"stages is {stages}: expected 1 to 4"):
         Datapath(stages=stages)

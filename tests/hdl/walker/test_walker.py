@@ -17,7 +17,7 @@ from hdl.walker.walker import Walker
 
 from .harness import Harness
 
-STAGES = pytest.mark.parametrize("stages", [1, 2, 3])
+STAGES = pytest.mark.parametrize("stages", [1, 2, 3, 5])
 
 #: `load w0, goto 0`: follow the list until null.
 CHASE = Instruction(taken=Exit(kind=ExitKind.LOAD))

@@ -12,6 +12,7 @@ from sim.fpga import placement
 from sim.fpga.netlist import BlockArea, Netlist, area_by_block
 from sim.fpga.placement import PartTooSmall, placed, read_report, shortages
 from sim.fpga.tools import run_fpga_tool, tool_version
+from sim.fpga.xilinx import XilinxArea, counted
 from sim.verilator import BuildError
 
 REPORT = {
@@ -127,3 +128,17 @@ def test_a_tool_that_is_not_installed(tmp_path: Path) -> None:
         run_fpga_tool("yowasp-nonesuch", [], folder=tmp_path)
     with pytest.raises(BuildError, match="yowasp-nonesuch is not installed"):
         tool_version("yowasp-nonesuch")
+
+
+def test_ultrascale_cells_are_counted() -> None:
+    cells = {
+        "LUT3": 5,
+        "LUT6": 2,
+        "RAM64M8": 1,
+        "SRL16E": 3,
+        "FDRE": 7,
+        "FDSE": 1,
+        "CARRY8": 4,
+        "RAMB18E2": 3,
+    }
+    assert counted(cells) == XilinxArea(luts=18, flip_flops=8, block_rams=1.5)
