@@ -1,7 +1,8 @@
 """A Sphinx extension: pages that the code writes itself, so that they cannot drift from it.
 
 The directive `clew-commands` gives every command of `clew` with its options, `clew-importers` every kind of
-file that can be read, `clew-ports` the ports of the Verilog.
+file that can be read, `clew-ports` the ports of the Verilog, `clew-serial-protocol` the bytes on a serial
+line.
 """
 
 from __future__ import annotations
@@ -10,7 +11,15 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-__all__ = ["Commands", "Importers", "Ports", "commands_as_markdown", "importers_as_markdown", "setup"]
+__all__ = [
+    "Commands",
+    "Importers",
+    "Ports",
+    "SerialProtocol",
+    "commands_as_markdown",
+    "importers_as_markdown",
+    "setup",
+]
 
 
 def commands_as_markdown() -> str:
@@ -69,9 +78,20 @@ class Ports(SphinxDirective):
         return self.parse_text_to_nodes(markdown(Clew(named_config("default"))))
 
 
+class SerialProtocol(SphinxDirective):
+    """`clew-serial-protocol`, without arguments."""
+
+    def run(self) -> list[nodes.Node]:
+        """What the module that RTL and driver share says of itself."""
+        from hdl.fabric import serial_protocol
+
+        return self.parse_text_to_nodes(serial_protocol.__doc__ or "")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_directive("clew-commands", Commands)
     app.add_directive("clew-importers", Importers)
     app.add_directive("clew-ports", Ports)
+    app.add_directive("clew-serial-protocol", SerialProtocol)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .bridge_mutants import BRIDGE_MUTANTS
 from .cache_mutants import CACHE_MUTANTS
 from .channel_mutants import CHANNEL_MUTANTS
 from .design_mutants import DESIGN_MUTANTS
@@ -23,6 +24,7 @@ MUTANTS = (
     *CACHE_MUTANTS,
     *DESIGN_MUTANTS,
     *WALKER_MUTANTS,
+    *BRIDGE_MUTANTS,
 )
 
 

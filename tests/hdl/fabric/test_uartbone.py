@@ -174,6 +174,15 @@ def test_a_frame_is_executed_once_and_answered_as_often_as_it_comes() -> None:
     assert sent[-7:-4] == bytes([Command.CHECKED_WRITE, 1, Status.OUT_OF_SEQUENCE])
 
 
+def test_a_refused_frame_is_answered_so_each_time() -> None:
+    refused = checked(Command.CHECKED_WRITE, 1, 4 * WORDS, [1])
+    done = checked(Command.CHECKED_READ, 2, 0, 1)
+    commands: list[list[Event]] = [list(refused), list(refused), list(done), list(done)]
+    sent, asked = exchange(commands)
+    assert (sent, asked) == expected(commands)
+    assert [sent[2], sent[9]] == [Status.REFUSED] * 2 and len(asked) == 2
+
+
 def test_under_the_lock_plain_commands_are_ignored() -> None:
     write = [*plain(Command.WRITE, 8, [1]), Silence()]
     commands: list[list[Event]] = [
