@@ -53,34 +53,38 @@ def _without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-_LITERAL = r"\d+'s?[bdh][0-9a-fA-FxXzZ_]+"
-#: A combinational process that reads nothing: a constant for some bits of a signal.
-_CONSTANT_PROCESS = re.compile(
-    rf"^  always @\*\n    (?P<assignment>[^=;\n]+ = (?:{_LITERAL}|{{ {_LITERAL}(?:, {_LITERAL})* }});)$",
-    re.MULTILINE,
-)
+#: A combinational process of one assignment. Larger ones have a trigger from Yosys.
+_SHORT_PROCESS = re.compile(r"^  always @\*\n    (?P<assignment>[^;\n]+;)$", re.MULTILINE)
+#: The trigger that Yosys gives its larger processes.
+_TRIGGER = re.compile(r"^  reg (?P<name>\\\$auto\$verilog_backend\S+ ) = 0;$", re.MULTILINE)
 
 
-def _wake_constants(text: str) -> str:
-    """`text` with something to wait for in every process that assigns a constant.
+def _wake_processes(text: str) -> str:
+    """`text` with a change to wait for, once at the start, in every combinational process.
 
-    Yosys writes `always @*` for it, which never runs because nothing that it reads changes, and the bits
-    would stay at their initial value. For its larger processes it has a remedy, which is used here too: a
-    register with an initial value, whose initialisation is a change.
+    `always @*` runs when something that it reads changes. One that assigns a constant never runs; another one
+    not before its first change, and until then a four-state simulator has an unknown. Yosys makes larger
+    processes read a register whose initialisation is a change, which is done here for the small ones too.
+    By SystemVerilog's rules, which Icarus Verilog follows, initial values come before every process waits:
+    a nonblocking assignment comes after.
     """
     numbers = itertools.count(1)
 
+    def declared(name: str) -> str:
+        return f"  reg {name};\n  initial {name} <= 0;"
+
     def wake(found: re.Match[str]) -> str:
-        trigger = rf"\constant${next(numbers)} "
+        name = rf"\trigger${next(numbers)} "
         return (
-            f"  reg {trigger} = 0;\n"
+            f"{declared(name)}\n"
             f"  always @* begin\n"
-            f"    if ({trigger}) begin end\n"
+            f"    if ({name}) begin end\n"
             f"    {found['assignment']}\n"
             f"  end"
         )
 
-    return _CONSTANT_PROCESS.sub(wake, text)
+    text = _SHORT_PROCESS.sub(wake, text)
+    return _TRIGGER.sub(lambda found: declared(found["name"]), text)
 
 
 def _port_name(path: _Path) -> str:
@@ -131,4 +135,4 @@ def verilog(component: Component, *, name: str, registered_reset: bool = False) 
         text = amaranth_verilog.convert(
             design, name=name, ports=connected | domain, emit_src=False, strip_internal_attrs=True
         )
-    return _wake_constants(text)
+    return _wake_processes(text)
