@@ -1,6 +1,6 @@
 """The host's AXI4-Lite port: its signature, and the subordinate that turns it into a simple request bus."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, ResetSignal, Signal
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -114,10 +114,12 @@ class AxiLiteSubordinate(wiring.Component):
         read_address = Signal(ADDRESS_BITS)
         read_address_full = Signal()
 
+        # In reset nothing is taken: the whole design is in reset a cycle longer than its host knows.
+        awake = ~ResetSignal(allow_reset_less=True)
         m.d.comb += [
-            axi.awready.eq(~write_address_full),
-            axi.wready.eq(~write_data_full),
-            axi.arready.eq(~read_address_full),
+            axi.awready.eq(awake & ~write_address_full),
+            axi.wready.eq(awake & ~write_data_full),
+            axi.arready.eq(awake & ~read_address_full),
         ]
         with m.If(axi.awvalid & axi.awready):
             m.d.sync += [write_address.eq(axi.awaddr), write_address_full.eq(1)]

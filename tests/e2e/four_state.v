@@ -91,11 +91,9 @@ module four_state;
         rst = !$test$plusargs("no_reset");
         repeat (4) @(posedge clk);
         #1 rst = 0;
-        // The design is still in reset in this cycle.
-        @(posedge clk);
-        #1;
         if ($value$plusargs("dump=%s", path)) begin
-            $dumpfile(path);
+            // The design is still in reset in the cycle that begins here.
+            @(posedge clk) #1 $dumpfile(path);
             $dumpvars(0, dut);
             #1 $dumpoff;
         end
