@@ -76,8 +76,7 @@ def blocks(config: DesignConfig, *, design: str = "design") -> dict[str, Sequenc
         "scratchpad": [f"{clew}.scratchpad"],
         "sequencer": [f"{clew}.sequencer"],
         "mover": [f"{clew}.mover", f"{clew}.bulk_merge"],
-        "host port": [f"{clew}.host_port"],
-        "counters": [f"{clew}.counters"],
+        "host port, counters": [f"{clew}.host_port", f"{clew}.counters"],
         "UART bridge": [f"{design}.{name}" for name in ("receiver", "transmitter", "bridge", "buffer")],
     }
     if config.histogram.built:

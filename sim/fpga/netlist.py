@@ -55,7 +55,8 @@ class BlockArea:
     """What one block takes of an ECP5."""
 
     luts: int
-    """Look-up tables of four inputs: of logic, two for a carry cell, four for 16 x 4 bits of memory."""
+    """Look-up tables of four inputs: of logic, two for a carry cell, six for 16 x 4 bits of memory, two of
+    them for its write port. nextpnr counts a few more, which routing takes."""
     flip_flops: int
     block_rams: int
     """DP16KD, of 18 Kbit."""
@@ -65,7 +66,7 @@ class BlockArea:
 _COSTS: Mapping[str, tuple[int, int, int]] = {
     "LUT4": (1, 0, 0),
     "CCU2C": (2, 0, 0),
-    "TRELLIS_DPR16X4": (4, 0, 0),
+    "TRELLIS_DPR16X4": (6, 0, 0),
     "TRELLIS_FF": (0, 1, 0),
     "DP16KD": (0, 0, 1),
 }

@@ -74,7 +74,7 @@ def test_cells_are_counted_in_the_block_with_the_longest_name(tmp_path: Path) ->
         netlist, {"link": ["clew.link"], "up": ["clew.link.up"], "memory": ["clew.memory"], "none": ["x"]}
     )
     assert found == {
-        "link": BlockArea(luts=5, flip_flops=0, block_rams=0),
+        "link": BlockArea(luts=7, flip_flops=0, block_rams=0),
         "up": BlockArea(luts=2, flip_flops=0, block_rams=0),
         "memory": BlockArea(luts=0, flip_flops=1, block_rams=1),
         "other": BlockArea(luts=1, flip_flops=0, block_rams=0),
