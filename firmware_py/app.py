@@ -11,9 +11,21 @@ import typer
 from hdl.config import CONFIGS, MEMORY_ENDS
 
 from .bench_cli import app as bench_app
-from .board_cli import ConfigName, board, drive, require_config
+from .board_cli import board, drive
 from .errors import InputError
 from .fpga_cli import fpga
+from .options import (
+    ClimbName,
+    Concurrent,
+    ConfigName,
+    Far,
+    Json,
+    LayoutName,
+    Near,
+    PlacementName,
+    Refresh,
+    require_config,
+)
 from .program_cli import assemble, disassemble
 from .sweep_cli import sweep
 from .trace_cli import app as trace_app
@@ -46,28 +58,14 @@ app.command()(board)
 app.command()(fpga)
 
 Memory = Annotated[str, typer.Option(help="Memory preset: a name, or a file FILE.toml.")]
-Far = Annotated[str, typer.Option(help="Far path: a published latency of data/off_chip_paths.csv.")]
-Near = Annotated[
-    str,
-    typer.Option(help="Near place: memory, axi4, or a host controller's port of data/off_chip_paths.csv."),
-]
 FarHelpList = Annotated[
     str,
     typer.Option("--far-help", help="Help of the far place: cache=NAME[:SIZE], stack, stream; with commas."),
 ]
-Concurrent = Annotated[
-    int, typer.Option(help="Searches replayed at a time, 1 to 10,000; beyond the contexts they queue.")
-]
 Channels = Annotated[int, typer.Option(help="Channels of the memory stack: 1, 2, 4, 8 or 16.")]
-PlacementName = Annotated[str, typer.Option("--placement", help="Which channel a tree lies in.")]
-LayoutName = Annotated[str, typer.Option("--layout", help="Where nodes lie in memory.")]
-ClimbName = Annotated[
-    str, typer.Option("--program", help="What finds where a search resumes: climb or climb_compressed.")
-]
 Ecc = Annotated[
     bool, typer.Option("--ecc", help="Correct memory errors (SECDED); a read takes a cycle more.")
 ]
-Refresh = Annotated[str, typer.Option(help="Refresh of the memory: none, all_bank or per_bank.")]
 Stages = Annotated[int, typer.Option(help="Execute stages of every walker: 1 to 5.")]
 ClockRatio = Annotated[
     int,
@@ -82,7 +80,6 @@ AddressMapEntries = Annotated[
         help="Bits of an atom address from the lowest, with commas: fields, row[H:L], bank^row[1:0].",
     ),
 ]
-Json = Annotated[Path | None, typer.Option("--json", help="Write the comparison here, as JSON.")]
 Html = Annotated[
     Path | None, typer.Option("--html", help="Write a page with figures, the search trees and a replay here.")
 ]

@@ -25,7 +25,7 @@ from .machine import OpenMeasuring
 from .place import Place, ReplayFigures
 from .plan import Plan
 from .replay import replay
-from .transport.base import Transport
+from .transport.base import PortError, Transport
 from .transport.checked import CheckedTransport
 
 __all__ = ["Board", "board_machine", "found_config", "not_measured", "open_accelerator"]
@@ -39,6 +39,8 @@ _NOT_MEASURED: Mapping[str, str] = {
     "layers, time_parts, banks, link_bytes, energy": "all of them follow from logs",
 }
 
+#: Cycles for which a batch is waited for that an earlier program has left.
+_LEFT_OVER_CYCLES = 10_000_000
 #: Counters that are figures of a replay, by their names in `Accelerator.counters`.
 _COUNTED = ("reads", "writes", "row_hits", "row_closed", "row_conflicts", "refreshes")
 
@@ -56,12 +58,16 @@ def not_measured(config: DesignConfig) -> dict[str, str]:
 def open_accelerator(transport: Transport, *, where: str) -> Accelerator:
     """The accelerator at `where`, behind a transport, every access checked.
 
-    Raises NotAnAccelerator for anything else.
+    Raises NotAnAccelerator for anything else, and PortError for a design that stays busy.
     """
     try:
-        return Accelerator(CheckedTransport(transport))
+        accelerator = Accelerator(CheckedTransport(transport))
     except NotAnAccelerator as error:
         raise NotAnAccelerator(f"{where}: {error}") from None
+    # A program that was killed may have left a batch under way, which keeps the windows shut.
+    if accelerator.read_register("STATUS") & 1 and not transport.wait_interrupt(_LEFT_OVER_CYCLES):
+        raise PortError(f"{where}: a batch that is not ours has not ended: expected an idle design")
+    return accelerator
 
 
 def found_config(accelerator: Accelerator, name: str | None, *, where: str) -> DesignConfig:

@@ -12,43 +12,40 @@ import typer
 from hdl.config import CONFIGS
 
 from .errors import InputError
+from .options import (
+    ClimbName,
+    Concurrent,
+    ConfigName,
+    Far,
+    Json,
+    LayoutName,
+    Near,
+    PlacementName,
+    Refresh,
+    require_config,
+)
+from .transport.serial_frames import BAUD
 
 if TYPE_CHECKING:
     from .transport.base import Transport
 
-__all__ = ["ConfigName", "board", "drive", "require_config"]
-
-ConfigName = Annotated[str | None, typer.Option("--config", help=f"The design: one of {', '.join(CONFIGS)}.")]
-
-
-def require_config(name: str | None) -> None:
-    """Check that a configuration of that name exists. Raises InputError."""
-    if name is not None and name not in CONFIGS:
-        raise InputError(f"unknown configuration {name!r}: expected one of {', '.join(CONFIGS)}")
+__all__ = ["board", "drive"]
 
 
 def drive(
     files: Annotated[list[Path], typer.Argument(help="Trace files of any known kind.")],
     port: Annotated[str | None, typer.Option(help="Serial port of the board, such as /dev/ttyUSB0.")] = None,
     xdma: Annotated[str | None, typer.Option(help="XDMA device of the board, such as /dev/xdma0.")] = None,
-    baud: Annotated[int, typer.Option(help="Bits a second of the serial port.")] = 1_000_000,
+    baud: Annotated[int, typer.Option(help="Bits a second of the serial port.")] = BAUD,
     config: ConfigName = None,
-    far: Annotated[
-        str, typer.Option(help="Far path: a published latency of data/off_chip_paths.csv.")
-    ] = "v100_hbm2",
-    near: Annotated[
-        str, typer.Option(help="Near place: memory, or a host controller's port of data/off_chip_paths.csv.")
-    ] = "memory",
-    concurrent: Annotated[int, typer.Option(help="Searches replayed at a time, 1 to 10,000.")] = 1,
-    layout: Annotated[str, typer.Option(help="Where nodes lie in memory.")] = "creation",
-    program: Annotated[
-        str, typer.Option(help="What finds where a search resumes: climb or climb_compressed.")
-    ] = "climb",
-    placement: Annotated[str, typer.Option(help="Which channel a tree lies in.")] = "round_robin",
-    refresh: Annotated[
-        str, typer.Option(help="Refresh of the memory: none, all_bank or per_bank.")
-    ] = "all_bank",
-    json: Annotated[Path | None, typer.Option("--json", help="Write the comparison here, as JSON.")] = None,
+    far: Far = "v100_hbm2",
+    near: Near = "memory",
+    concurrent: Concurrent = 1,
+    layout: LayoutName = "creation",
+    program: ClimbName = "climb",
+    placement: PlacementName = "round_robin",
+    refresh: Refresh = "all_bank",
+    json: Json = None,
 ) -> None:
     """Replay traces near and far on a board and compare. Exit status 1: a verdict was wrong."""
     from .board import Board, board_machine, found_config, open_accelerator

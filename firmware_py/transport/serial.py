@@ -17,12 +17,9 @@ from hdl.fabric.serial_protocol import LENGTH_MAX, Command, Status
 
 from .base import PortError, TransportError
 from .polling import poll_interrupt
-from .serial_frames import Answer, Request, lock_sequence
+from .serial_frames import BAUD, Answer, Request, lock_sequence
 
-__all__ = ["BAUD", "SerialTransport"]
-
-#: Bits a second unless another rate is asked for.
-BAUD = 1_000_000
+__all__ = ["SerialTransport"]
 
 #: Seconds without an answer after which a frame is sent again, the bytes' own time not counted; doubled each
 #: time. Longer than the bridge's time-out (the time of 1,024 bytes), after which it listens anew.

@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 
 from hdl.fabric.serial_protocol import LENGTH_MAX, Command, Status
 
-__all__ = ["Answer", "Request", "lock_sequence"]
+__all__ = ["BAUD", "Answer", "Request", "lock_sequence"]
+
+#: Bits a second of the line, unless another rate is asked for: that of the project's boards.
+BAUD = 1_000_000
+
 
 _HEAD, _CRC = 3, 4
 #: First bytes of plain commands: a lock's frame holds none, so that one that lost bytes is not one either.

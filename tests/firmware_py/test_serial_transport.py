@@ -158,6 +158,17 @@ def test_what_is_no_clew_of_this_version_is_refused(found: dict[str, int], messa
     assert not bus.written
 
 
+def test_a_batch_that_a_killed_program_left_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    status, pending = (REGISTER_BY_NAME[name].offset for name in ("STATUS", "INTERRUPT_PENDING"))
+    monkeypatch.setattr(polling, "STALLED_SECONDS", 0.05)
+    bus = FakeBus(STATUS=1)
+    with board_of_the_model(bus) as path, SerialTransport(path) as transport:
+        with pytest.raises(PortError, match=f"^{path}: a batch that is not ours has not ended: expected an"):
+            open_accelerator(transport, where=path)
+        bus.words |= {status: 2, pending: 1}
+        open_accelerator(transport, where=path)
+
+
 def test_another_configuration_is_refused() -> None:
     with board_of_the_model(FakeBus()) as path, SerialTransport(path) as transport:
         accelerator = open_accelerator(transport, where=path)
