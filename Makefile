@@ -54,7 +54,8 @@ soak: $(INSTALLED)
 test: lint
 	@# Plugins are named, not found: pytest would rewrite the sources of those it finds, and Python 3.11 can fail
 	@# to parse Hypothesis' while its garbage collector runs ("AST constructor recursion depth mismatch").
-	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/python -m pytest -p xdist -n 2 --dist loadfile
+	@# Files in their order, which begins with the longest ones (tests/e2e), so that both processes end together.
+	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/python -m pytest -p xdist -n 2 --dist loadfile --no-loadscope-reorder
 
 # NAMES= picks those whose name contains one of its words.
 formal: $(INSTALLED)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 from amaranth.hdl import Value
@@ -397,31 +398,45 @@ def to_bus(issues: Iterable[Issue], timing: TimingPreset) -> dict[int, BusCycle]
     return cycles
 
 
-def run_checker(
-    config: DesignConfig, cycles: dict[int, BusCycle], *, refresh: tuple[int, int] | None = None
-) -> tuple[list[Reported], frozenset[str]]:
-    """Put `cycles` on the RTL checker's buses; its reports in their order, and `seen` at the end.
+class _CheckerBench:
+    """The RTL checker of a configuration in Amaranth's simulator, which takes longer to make than to run."""
 
-    `refresh` is the window [begin, end) in which refresh is enabled.
-    """
-    checker = Checker(config)
-    rules = published_rules(config.memory.timing)
-    reports: list[Reported] = []
-    seen: set[str] = set()
+    def __init__(self, config: DesignConfig) -> None:
+        self._config = config
+        self._checker = Checker(config)
+        self._rules = published_rules(config.memory.timing)
+        self._simulator = Simulator(self._checker)
+        self._simulator.add_clock(1e-9)
+        self._simulator.add_testbench(self._drive)
+        self._simulator.add_process(self._listen)
+        self._used = False
 
-    def names(vector: int) -> frozenset[str]:
-        return frozenset(name for index, name in enumerate(rules) if vector >> index & 1)
+    def run(
+        self, cycles: dict[int, BusCycle], refresh: tuple[int, int] | None
+    ) -> tuple[list[Reported], frozenset[str]]:
+        """What `run_checker` returns."""
+        self._cycles, self._refresh = cycles, refresh
+        self._reports: list[Reported] = []
+        self._seen: frozenset[str] = frozenset()
+        if self._used:
+            self._simulator.reset()
+        self._used = True
+        self._simulator.run()
+        return self._reports, self._seen
 
-    async def drive(ctx):
-        now = 0
+    def _names(self, vector: int) -> frozenset[str]:
+        return frozenset(name for index, name in enumerate(self._rules) if vector >> index & 1)
+
+    async def _drive(self, ctx: Any) -> None:
+        now, checker, refresh = 0, self._checker, self._refresh
         edges = set(refresh or ())
-        last = max([*cycles, *edges]) + config.memory.timing.activate_slots + 2
-        stops = {0, *edges, *cycles, *(cycle + 1 for cycle in cycles), last}
+        last = max([*self._cycles, *edges]) + self._config.memory.timing.activate_slots + 2
+        stops = {0, *edges, *self._cycles, *(cycle + 1 for cycle in self._cycles), last}
         for stop in sorted(stops):
             if stop > now:
                 await ctx.tick().repeat(stop - now)
                 now = stop
-            at = cycles.get(now, BusCycle())
+            at = self._cycles.get(now, BusCycle())
             ctx.set(Value.cast(checker.row.op), at.row_op)
             ctx.set(checker.row.pseudo_channel, at.row_pseudo_channel)
             ctx.set(checker.row.bank, at.row_bank)
@@ -431,10 +446,10 @@ def run_checker(
             ctx.set(checker.column.bank, at.column_bank)
             ctx.set(checker.column.column, at.column)
             ctx.set(checker.refresh_enable, refresh is not None and refresh[0] <= now < refresh[1])
-        seen.update(names(ctx.get(checker.seen)))
+        self._seen = self._names(ctx.get(checker.seen))
 
-    async def listen(ctx):
-        now = 0
+    async def _listen(self, ctx: Any) -> None:
+        now, checker = 0, self._checker
         signals = (
             checker.violation,
             checker.broken,
@@ -445,11 +460,11 @@ def run_checker(
         )
         async for _, _, violation, broken, rule, cycle, pseudo_channel, bank in ctx.tick().sample(*signals):
             if violation:
-                reports.append(
+                self._reports.append(
                     Reported(
                         time=now - 1,
-                        names=names(broken),
-                        rule=rules[rule],
+                        names=self._names(broken),
+                        rule=self._rules[rule],
                         cycle=cycle,
                         pseudo_channel=pseudo_channel,
                         bank=bank,
@@ -457,9 +472,18 @@ def run_checker(
                 )
             now += 1
 
-    simulator = Simulator(checker)
-    simulator.add_clock(1e-9)
-    simulator.add_testbench(drive)
-    simulator.add_process(listen)
-    simulator.run()
-    return reports, frozenset(seen)
+
+#: By what the configuration and its memory's preset hold.
+_checker_benches: dict[str, _CheckerBench] = {}
+
+
+def run_checker(
+    config: DesignConfig, cycles: dict[int, BusCycle], *, refresh: tuple[int, int] | None = None
+) -> tuple[list[Reported], frozenset[str]]:
+    """Put `cycles` on the RTL checker's buses; its reports in their order, and `seen` at the end.
+
+    `refresh` is the window [begin, end) in which refresh is enabled.
+    """
+    if config.content not in _checker_benches:
+        _checker_benches[config.content] = _CheckerBench(config)
+    return _checker_benches[config.content].run(cycles, refresh)
