@@ -2,7 +2,7 @@
 # make test   lint, types and every test: what CI runs
 # make bench  the figures that the design and the memory must reach, as tables and in build/bench.md
 # make soak   millions of cycles of random traffic through the memory and two million hostile walks, each promise
-#             checked; SEED=N repeats one
+#             checked; and the tests that are too long for make test; SEED=N repeats one
 # make formal every proof, one line each (minutes); make test runs a selection of them
 # make mutants  breaks the RTL on purpose, one way at a time, and writes what caught each (minutes)
 # make fpga  a bitstream for a board in build/fpga, its clock and its area by block (BOARD=ulx3s_85f; minutes)
@@ -50,12 +50,14 @@ fpga: $(INSTALLED)
 soak: $(INSTALLED)
 	@$(BIN)/python -P -m tests.hdl.memory.soak $(if $(SEED),--seed $(SEED))
 	@$(BIN)/python -P -m tests.e2e.hostile $(if $(SEED),--seed $(SEED))
+	@PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/python -P -m pytest -q -m long
 
 test: lint
 	@# Plugins are named, not found: pytest would rewrite the sources of those it finds, and Python 3.11 can fail
 	@# to parse Hypothesis' while its garbage collector runs ("AST constructor recursion depth mismatch").
 	@# Files in their order, which begins with the longest ones (tests/e2e), so that both processes end together.
-	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/python -m pytest -p xdist -n 2 --dist loadfile --no-loadscope-reorder
+	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/python -m pytest -p xdist -n 2 --dist loadfile --no-loadscope-reorder \
+	  -m "not long"
 
 # NAMES= picks those whose name contains one of its words.
 formal: $(INSTALLED)

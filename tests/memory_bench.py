@@ -263,17 +263,37 @@ def _kind(message: str) -> str:
     return message[:80]
 
 
+class _Simulation:
+    """A memory subsystem in Amaranth's simulator, which often takes longer to make than to run."""
+
+    def __init__(self, config: DesignConfig) -> None:
+        self._config = config
+        self._dut = MemorySubsystem(config)
+        self._simulator = Simulator(self._dut)
+        self._simulator.add_clock(1e-9)
+        self._simulator.add_testbench(self._testbench)
+        self._used = False
+
+    def run(self, body: Callable[[MemoryBench], Awaitable[None]]) -> MemoryBench:
+        """What `simulate` does."""
+        if self._used:
+            self._simulator.reset()
+        self._used = True
+        self._body = body
+        self._simulator.run()
+        return self._bench
+
+    async def _testbench(self, ctx: Any) -> None:
+        self._bench = MemoryBench(self._config, self._dut, ctx)
+        await self._body(self._bench)
+
+
+#: By what the configuration and its memory's preset hold.
+_simulations: dict[str, _Simulation] = {}
+
+
 def simulate(config: DesignConfig, body: Callable[[MemoryBench], Awaitable[None]]) -> MemoryBench:
     """Runs `body` on a memory subsystem in `config` to its end; the bench as it was then. Raises Failure."""
-    dut = MemorySubsystem(config)
-    benches: list[MemoryBench] = []
-
-    async def run(ctx: Any) -> None:
-        benches.append(MemoryBench(config, dut, ctx))
-        await body(benches[0])
-
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-9)
-    simulator.add_testbench(run)
-    simulator.run()
-    return benches[0]
+    if config.content not in _simulations:
+        _simulations[config.content] = _Simulation(config)
+    return _simulations[config.content].run(body)

@@ -48,6 +48,7 @@ def test_lint_is_clean_with_the_named_waivers(config: DesignConfig) -> None:
     assert _slang(design) == ""
 
 
+@pytest.mark.long
 def test_lint_is_clean_with_sixteen_channels(tmp_path: Path) -> None:
     """The widest stack, of channels as small as they get: without the checker, whose lint takes minutes."""
     base = CONFIGS["stack"]

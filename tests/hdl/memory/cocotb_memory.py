@@ -182,7 +182,7 @@ async def soak(dut: Any) -> None:
     rng = _seeded()
     bench = Bench(dut)
     await bench.start(refresh=RefreshMode.ALL_BANK)
-    total = int(os.environ.get("CLEW_SOAK_REQUESTS", "12000"))
+    total = int(os.environ.get("CLEW_SOAK_REQUESTS", "5000"))
     while (done := len(bench.scoreboard.latencies)) < total:
         shape = TrafficShape(
             write=rng.choice((0, 0.1, 0.4, 0.9)),
