@@ -107,8 +107,8 @@ class _Memory:
         status = MemoryStatus.CORRECTED if self.rng.random() < 0.1 else MemoryStatus.OK
         if not address < self.case.memory_atoms:
             status = MemoryStatus.OUT_OF_RANGE
-        elif address in self.case.poisoned:
-            status = MemoryStatus.POISONED
+        elif address in self.case.unreadable:
+            status = MemoryStatus[self.case.unreadable[address].name]
         elif request["write"]:
             words = self.atoms[address]
             # The mask selects whole words, which `_Scoreboard.request` has checked.

@@ -5,7 +5,7 @@ instruction set leaves to the walker is pinned here:
 
 * the start address is checked like a load and read, then `entry` executes on that record;
 * `hops` counts the record reads that were issued, the start included: a null pointer or an address
-  outside the window issues none, an address beyond the memory or a poisoned record was issued;
+  outside the window issues none, an address beyond the memory or an unreadable record was issued;
 * a load's address and a yielded value are (pointer + offset) modulo 2**32; the null and window checks
   see that sum;
 * an instruction fetched with no budget left ends the walk with BUDGET_SPENT before any effect;
@@ -22,7 +22,7 @@ instruction set leaves to the walker is pinned here:
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 
 from hdl.layouts import ATOM_BYTES, WalkStatus
@@ -103,16 +103,16 @@ def run_walk(
     writable: bool,
     budget: int,
     memory_atoms: int | None = None,
-    poisoned: Container[int] = (),
+    unreadable: Mapping[int, WalkStatus] | None = None,
 ) -> WalkResult:
     """The result of one walk from `address`; its stores change `memory`, an atom keeps its type.
 
     `registers` are r0..r5 (missing ones are 0), `window` is [base, limit), `budget` is in instructions.
     A read at or beyond `memory_atoms` (None: no end) ends the walk with OUT_OF_WINDOW, a read of an
-    address in `poisoned` with POISONED. Raises ValueError for arguments that no launch can carry.
+    address in `unreadable` with the status there. Raises ValueError for arguments that no launch can carry.
     """
     _check(program, address=address, entry=entry, registers=registers, budget=budget)
-    walk = _Walk(memory, registers, window, writable, memory_atoms, poisoned)
+    walk = _Walk(memory, registers, window, writable, memory_atoms, unreadable or {})
     status = walk.load(address)
     code = steps = 0
     counter = entry
@@ -164,14 +164,14 @@ class _Walk:
         window: tuple[int, int],
         writable: bool,
         memory_atoms: int | None,
-        poisoned: Container[int],
+        unreadable: Mapping[int, WalkStatus],
     ) -> None:
         self.memory = memory
         self.registers = [*registers, *([0] * (8 - len(registers)))]
         self.base, self.limit = window
         self.writable = writable
         self.memory_atoms = memory_atoms
-        self.poisoned = poisoned
+        self.unreadable = unreadable
         self.record = [0] * _WORDS
         self.address = 0
         self.addresses: list[int] = []
@@ -189,8 +189,8 @@ class _Walk:
         self.addresses.append(address)
         if self.memory_atoms is not None and address >= self.memory_atoms:
             return WalkStatus.OUT_OF_WINDOW
-        if address in self.poisoned:
-            return WalkStatus.POISONED
+        if address in self.unreadable:
+            return self.unreadable[address]
         self.record = _read(self.memory, address)
         self.address = address
         return None

@@ -14,6 +14,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hdl.layouts import WalkStatus
 from hdl.walker.isa import AKind, BKind, Exit, ExitKind, Instruction, Op, PointerKind, Update, UpdateKind
 
 from .interpreter import Memory, WalkResult, run_walk
@@ -56,15 +57,15 @@ class RandomCase:
     memory: dict[int, tuple[int, ...]]
     """Every atom from 1 up to `memory_atoms`, as eight words."""
     memory_atoms: int
-    poisoned: frozenset[int]
-    """Atoms that read as uncorrectable."""
+    unreadable: dict[int, WalkStatus]
+    """Atoms that cannot be read, with the status in which that ends a walk: POISONED or BUS_ERROR."""
     walks: tuple[RandomWalk, ...]
 
 
 def random_case(seed: int, *, walks: int = 16, region_atoms: int = 12, poison: float = 0.0) -> RandomCase:
     """The case of `seed`: `walks` walks on regions of `region_atoms` atoms, from atom 1 up.
 
-    `poison` is the probability that an atom is poisoned. Raises ValueError for a size below 1.
+    `poison` is the probability that an atom cannot be read. Raises ValueError for a size below 1.
     """
     if walks < 1 or region_atoms < 1:
         raise ValueError(f"{walks} walks on regions of {region_atoms} atoms: expected at least 1 of each")
@@ -79,13 +80,17 @@ def random_case(seed: int, *, walks: int = 16, region_atoms: int = 12, poison: f
         for address in region:
             memory[address] = random_record(rng, region)
         launches.append(_launch(rng, region, last=index == walks - 1))
-    poisoned = frozenset(address for address in memory if rng.random() < poison)
+    unreadable = {
+        address: rng.choice((WalkStatus.POISONED, WalkStatus.BUS_ERROR))
+        for address in memory
+        if rng.random() < poison
+    }
     return RandomCase(
         seed=seed,
         program=program,
         memory=memory,
         memory_atoms=memory_atoms,
-        poisoned=poisoned,
+        unreadable=unreadable,
         walks=tuple(launches),
     )
 
@@ -104,7 +109,7 @@ def expected_results(case: RandomCase) -> tuple[list[WalkResult], Memory]:
             writable=walk.writable,
             budget=walk.budget,
             memory_atoms=case.memory_atoms,
-            poisoned=case.poisoned,
+            unreadable=case.unreadable,
         )
         for walk in case.walks
     ]

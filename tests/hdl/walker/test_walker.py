@@ -128,7 +128,11 @@ def test_null_is_the_sum_of_pointer_and_offset() -> None:
 @pytest.mark.parametrize("bad", [1, 2, 3])
 @pytest.mark.parametrize(
     ("status", "end"),
-    [(MemoryStatus.POISONED, WalkStatus.POISONED), (MemoryStatus.OUT_OF_RANGE, WalkStatus.OUT_OF_WINDOW)],
+    [
+        (MemoryStatus.POISONED, WalkStatus.POISONED),
+        (MemoryStatus.OUT_OF_RANGE, WalkStatus.OUT_OF_WINDOW),
+        (MemoryStatus.BUS_ERROR, WalkStatus.BUS_ERROR),
+    ],
 )
 def test_a_record_that_cannot_be_read(stages: int, bad: int, status: MemoryStatus, end: WalkStatus) -> None:
     harness = Harness(stages=stages, program=[CHASE], memory=chain(1, 2, 3), read_status={bad: status})
@@ -375,7 +379,7 @@ def test_unanswered_stores_of_a_context_are_bounded(stages: int) -> None:
 
 
 @STAGES
-@pytest.mark.parametrize("status", [MemoryStatus.POISONED, MemoryStatus.OUT_OF_RANGE])
+@pytest.mark.parametrize("status", [MemoryStatus.POISONED, MemoryStatus.OUT_OF_RANGE, MemoryStatus.BUS_ERROR])
 def test_a_store_that_fails_is_not_silent(stages: int, status: MemoryStatus) -> None:
     program = [Instruction(store=True, taken=Exit(target=1)), DONE]
     harness = Harness(

@@ -70,10 +70,11 @@ def test_a_load_beyond_the_memory_is_issued_and_ends_out_of_window() -> None:
     assert result.addresses == (1, 50)
 
 
-def test_a_poisoned_record_is_not_executed() -> None:
-    result = walk(Instruction(taken=load(0)), memory={1: atom(w0=2)}, poisoned={2})
-    assert (result.status, result.value, result.hops, result.steps) == (WalkStatus.POISONED, 1, 2, 1)
-    assert walk(Instruction(taken=DONE), memory={}, poisoned={1}).value == 0
+@pytest.mark.parametrize("status", [WalkStatus.POISONED, WalkStatus.BUS_ERROR])
+def test_a_record_that_cannot_be_read_is_not_executed(status: WalkStatus) -> None:
+    result = walk(Instruction(taken=load(0)), memory={1: atom(w0=2)}, unreadable={2: status})
+    assert (result.status, result.value, result.hops, result.steps) == (status, 1, 2, 1)
+    assert walk(Instruction(taken=DONE), memory={}, unreadable={1: status}).value == 0
 
 
 def test_the_checks_see_the_offset() -> None:
