@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .axi_mutants import AXI_MUTANTS
 from .bridge_mutants import BRIDGE_MUTANTS
 from .cache_mutants import CACHE_MUTANTS
 from .channel_mutants import CHANNEL_MUTANTS
@@ -25,6 +26,7 @@ MUTANTS = (
     *DESIGN_MUTANTS,
     *WALKER_MUTANTS,
     *BRIDGE_MUTANTS,
+    *AXI_MUTANTS,
 )
 
 
