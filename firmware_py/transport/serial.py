@@ -166,4 +166,6 @@ def _reason(error: Exception) -> str:
         return "expected a serial port"
     if number is not None:
         return os.strerror(number)
+    if "disconnected" in str(error):
+        return "disconnected"
     return str(error).splitlines()[0] if str(error) else type(error).__name__
