@@ -50,6 +50,7 @@ fpga: $(INSTALLED)
 soak: $(INSTALLED)
 	@$(BIN)/python -P -m tests.hdl.memory.soak $(if $(SEED),--seed $(SEED))
 	@$(BIN)/python -P -m tests.e2e.hostile $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -P -m tests.e2e.bus_end
 	@PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/python -P -m pytest -q -m long
 
 test: lint

@@ -19,7 +19,6 @@ from .paths import OffChipPath, path_presets
 __all__ = [
     "AXI_PORT",
     "NOT_SEEN",
-    "PORT_CYCLES",
     "axi_rows",
     "axi_times",
     "behind_axi_port",
@@ -38,9 +37,6 @@ _ROWS: dict[RowState, str] = {
 NOT_SEEN = "row classes, physical bound, device layer, what refresh caused, banks, energy, commands"
 #: The clock of that port in MHz, one beat of 256 bits a cycle (PG276).
 _PORT_MHZ = 450
-#: Cycles of an isolated near loop besides the memory's and the walker's: three from the request to ARVALID
-#: and three from RVALID to the response, in the queues between the two clocks, which are equal here.
-PORT_CYCLES = 6
 
 
 def axi_rows() -> dict[RowState, OffChipPath]:
@@ -83,6 +79,12 @@ def axi_times(config: DesignConfig, refresh: RefreshMode) -> AxiTimes:
 
 
 def isolated_cycles(config: DesignConfig, row_state: RowState) -> int:
-    """Cycles of an isolated near loop whose read finds `row_state`, with a `clock_ratio` of 1."""
+    """Cycles of an isolated near loop whose read finds `row_state`.
+
+    The request is taken at the end of its slow cycle, and its address offered 3 cycles later; when the data
+    is there, its queue says so in the next cycle, and the walker's clock has seen it 2 slow cycles later.
+    With a `clock_ratio` of 1 the port takes 6 cycles, and the walker its execute stages.
+    """
+    ratio = config.clock_ratio
     read = round(axi_rows()[row_state].published_ns / config.memory.timing.clock_ns)
-    return read + PORT_CYCLES + config.walker.execute_stages
+    return ((ratio - 1) + 3 + read + 1) // ratio * ratio + (2 + config.walker.execute_stages) * ratio
