@@ -1,6 +1,7 @@
 # make demo   replays the project's own traces near and far and prints the comparison
 # make test   lint, types and every test: what CI runs
 # make bench  the figures that the design and the memory must reach, as tables and in build/bench.md
+# make netlist  a replay on the board's netlist, which must be that of its RTL (minutes)
 # make soak   millions of cycles of random traffic through the memory and two million hostile walks, each promise
 #             checked; and the tests that are too long for make test; SEED=N repeats one
 # make formal every proof, one line each (minutes); make test runs a selection of them
@@ -34,7 +35,7 @@ export CLEW
 PUBLIC_TRACES := $(wildcard $(addprefix ../shared/traces/,tot_game24/*.json tot_crosswords/infoss_*.json \
   sos/*.jsonl toolbench_dfsdt/*.json))
 
-.PHONY: demo test bench fpga soak mutants docs lint lock clean venv tools
+.PHONY: demo test bench fpga netlist soak mutants docs lint lock clean venv tools
 
 demo: $(INSTALLED)
 	@$(BIN)/clew demo
@@ -46,6 +47,9 @@ BOARD ?= ulx3s_85f
 
 fpga: $(INSTALLED)
 	@$(BIN)/clew fpga --board $(BOARD) -o build/fpga/$(BOARD)
+
+netlist: $(INSTALLED)
+	@$(BIN)/clew bench fpga --topic netlist
 
 soak: $(INSTALLED)
 	@$(BIN)/python -P -m tests.hdl.memory.soak $(if $(SEED),--seed $(SEED))

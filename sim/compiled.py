@@ -220,6 +220,7 @@ def compile_library(
     storage: bool = True,
     cache: bool = False,
     modules: Sequence[Path] = (),
+    flags: Sequence[str] = (),
     training: Training | None = None,
     waves: WaveFormat | None = None,
     announce: Callable[[str], None] | None = None,
@@ -227,7 +228,7 @@ def compile_library(
     """The shared library of the Verilog file `design`, whose top has the ports of `Clew` with `channels`.
 
     With `storage` and `cache` it has the `dpi` bodies of these, with `waves` the recorder of that format;
-    `modules` are further files that the design needs.
+    `modules` are further files that the design needs, `flags` further ones of Verilator.
     """
     header = f"#define CLEW_CHANNELS {channels}\n"
     if waves is not None:
@@ -243,7 +244,7 @@ def compile_library(
             *(CACHE_SOURCES if cache else ()),
         ],
         header=("channels.h", header),
-        flags=() if waves is None else (f"--trace-{waves}",),
+        flags=[*flags, *(() if waves is None else (f"--trace-{waves}",))],
         training=training,
         announce=announce,
     )

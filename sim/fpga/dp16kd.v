@@ -1,14 +1,14 @@
 // The block RAM of an ECP5 as Yosys uses it, for simulation: Yosys' own cell library leaves its body empty.
 //
-// Written from what Yosys' mapping connects (share/lattice/brams_map_16kd.v, brams_16kd.txt) and Lattice's memory
-// guide for ECP5, FPGA-TN-02204. The memory is 512 rows of 36 bits: four 9-bit bytes. A port of 36 bits takes a
-// row; narrower ones a part of it, chosen by the address pins above their width. With 18 or 36 bits the lowest
-// address pins are byte enables of a write. Of a memory with 36 bits port A writes and port B reads, and the pins of
-// A carry the lower half.
+// Written from what Yosys' mapping connects (share/lattice/brams_map_16kd.v, brams_16kd.txt) and Lattice's
+// memory guide for ECP5, FPGA-TN-02204. The memory is 512 rows of 36 bits: four 9-bit bytes. A port of 36 bits
+// takes a row; narrower ones a part of it, chosen by the address pins above their width. With 18 or 36 bits the
+// lowest address pins are byte enables of a write. Of a memory with 36 bits port A writes and port B reads, and
+// the pins of A carry the lower half.
 //
-// What a read returns that meets a write of the other port is not defined. Here it is the complement of what was
-// stored, so that a design which uses it fails. Both clocks are taken for one. What Yosys does not use is not
-// modelled, and stops elaboration: output registers and chip selects.
+// What a read returns that meets a write of the other port is not defined. Here it is the complement of what
+// was stored, so that a design which uses it fails. Both clocks are taken for one. What Yosys does not use is
+// not modelled, and stops elaboration: output registers and chip selects.
 
 // verilator lint_off DECLFILENAME
 // Two ports write one memory, each reading and writing a row at once.
@@ -33,7 +33,8 @@ module DP16KD_port #(
     wire [35:0] bytes = {{9{address[3]}}, {9{address[2]}}, {9{address[1]}}, {9{address[0]}}};
     assign row = address[13:5];
     assign offset = WIDTH == 36 ? 6'd0
-        : (address[4] ? 6'd18 : 6'd0) + (WIDTH < 18 && address[3] ? 6'd9 : 6'd0) + (WIDTH < 9 ? {3'd0, part} : 6'd0);
+        : (address[4] ? 6'd18 : 6'd0) + (WIDTH < 18 && address[3] ? 6'd9 : 6'd0)
+        + (WIDTH < 9 ? {3'd0, part} : 6'd0);
     assign mask = WIDTH == 36 ? bytes
         : (WIDTH == 18 ? {18'd0, bytes[17:0]} : (36'd1 << WIDTH) - 36'd1) << offset;
     assign data = pins << offset;
@@ -62,16 +63,21 @@ module DP16KD (
     parameter WRITEMODE_A = "NORMAL", WRITEMODE_B = "NORMAL";
     parameter CLKAMUX = "CLKA", CLKBMUX = "CLKB";
     parameter GSR = "AUTO";
-    parameter [319:0] INITVAL_00 = 0, INITVAL_01 = 0, INITVAL_02 = 0, INITVAL_03 = 0, INITVAL_04 = 0, INITVAL_05 = 0;
-    parameter [319:0] INITVAL_06 = 0, INITVAL_07 = 0, INITVAL_08 = 0, INITVAL_09 = 0, INITVAL_0A = 0, INITVAL_0B = 0;
-    parameter [319:0] INITVAL_0C = 0, INITVAL_0D = 0, INITVAL_0E = 0, INITVAL_0F = 0, INITVAL_10 = 0, INITVAL_11 = 0;
-    parameter [319:0] INITVAL_12 = 0, INITVAL_13 = 0, INITVAL_14 = 0, INITVAL_15 = 0, INITVAL_16 = 0, INITVAL_17 = 0;
-    parameter [319:0] INITVAL_18 = 0, INITVAL_19 = 0, INITVAL_1A = 0, INITVAL_1B = 0, INITVAL_1C = 0, INITVAL_1D = 0;
-    parameter [319:0] INITVAL_1E = 0, INITVAL_1F = 0, INITVAL_20 = 0, INITVAL_21 = 0, INITVAL_22 = 0, INITVAL_23 = 0;
-    parameter [319:0] INITVAL_24 = 0, INITVAL_25 = 0, INITVAL_26 = 0, INITVAL_27 = 0, INITVAL_28 = 0, INITVAL_29 = 0;
-    parameter [319:0] INITVAL_2A = 0, INITVAL_2B = 0, INITVAL_2C = 0, INITVAL_2D = 0, INITVAL_2E = 0, INITVAL_2F = 0;
-    parameter [319:0] INITVAL_30 = 0, INITVAL_31 = 0, INITVAL_32 = 0, INITVAL_33 = 0, INITVAL_34 = 0, INITVAL_35 = 0;
-    parameter [319:0] INITVAL_36 = 0, INITVAL_37 = 0, INITVAL_38 = 0, INITVAL_39 = 0, INITVAL_3A = 0, INITVAL_3B = 0;
+    parameter [319:0] INITVAL_00 = 0, INITVAL_01 = 0, INITVAL_02 = 0, INITVAL_03 = 0;
+    parameter [319:0] INITVAL_04 = 0, INITVAL_05 = 0, INITVAL_06 = 0, INITVAL_07 = 0;
+    parameter [319:0] INITVAL_08 = 0, INITVAL_09 = 0, INITVAL_0A = 0, INITVAL_0B = 0;
+    parameter [319:0] INITVAL_0C = 0, INITVAL_0D = 0, INITVAL_0E = 0, INITVAL_0F = 0;
+    parameter [319:0] INITVAL_10 = 0, INITVAL_11 = 0, INITVAL_12 = 0, INITVAL_13 = 0;
+    parameter [319:0] INITVAL_14 = 0, INITVAL_15 = 0, INITVAL_16 = 0, INITVAL_17 = 0;
+    parameter [319:0] INITVAL_18 = 0, INITVAL_19 = 0, INITVAL_1A = 0, INITVAL_1B = 0;
+    parameter [319:0] INITVAL_1C = 0, INITVAL_1D = 0, INITVAL_1E = 0, INITVAL_1F = 0;
+    parameter [319:0] INITVAL_20 = 0, INITVAL_21 = 0, INITVAL_22 = 0, INITVAL_23 = 0;
+    parameter [319:0] INITVAL_24 = 0, INITVAL_25 = 0, INITVAL_26 = 0, INITVAL_27 = 0;
+    parameter [319:0] INITVAL_28 = 0, INITVAL_29 = 0, INITVAL_2A = 0, INITVAL_2B = 0;
+    parameter [319:0] INITVAL_2C = 0, INITVAL_2D = 0, INITVAL_2E = 0, INITVAL_2F = 0;
+    parameter [319:0] INITVAL_30 = 0, INITVAL_31 = 0, INITVAL_32 = 0, INITVAL_33 = 0;
+    parameter [319:0] INITVAL_34 = 0, INITVAL_35 = 0, INITVAL_36 = 0, INITVAL_37 = 0;
+    parameter [319:0] INITVAL_38 = 0, INITVAL_39 = 0, INITVAL_3A = 0, INITVAL_3B = 0;
     parameter [319:0] INITVAL_3C = 0, INITVAL_3D = 0, INITVAL_3E = 0, INITVAL_3F = 0;
 
     generate
@@ -114,14 +120,17 @@ module DP16KD (
     wire [5:0] offset_a, offset_b;
     wire [35:0] mask_a, mask_b, data_a, data_b;
     DP16KD_port #(.WIDTH(DATA_WIDTH_A)) port_a (
-        .address(address_a), .pins({pins_b, pins_a}), .row(row_a), .offset(offset_a), .mask(mask_a), .data(data_a)
+        .address(address_a), .pins({pins_b, pins_a}), .row(row_a),
+        .offset(offset_a), .mask(mask_a), .data(data_a)
     );
     DP16KD_port #(.WIDTH(DATA_WIDTH_B)) port_b (
-        .address(address_b), .pins({18'd0, pins_b}), .row(row_b), .offset(offset_b), .mask(mask_b), .data(data_b)
+        .address(address_b), .pins({18'd0, pins_b}), .row(row_b),
+        .offset(offset_b), .mask(mask_b), .data(data_b)
     );
 
     // A synchronous reset blocks writes.
-    wire write_a = CEA & WEA & ~(RESETMODE == "SYNC" & RSTA), write_b = CEB & WEB & ~(RESETMODE == "SYNC" & RSTB);
+    wire write_a = CEA & WEA & ~(RESETMODE == "SYNC" & RSTA);
+    wire write_b = CEB & WEB & ~(RESETMODE == "SYNC" & RSTB);
     wire [35:0] undefined_a = write_b && row_a == row_b ? mask_b : 36'd0;
     wire [35:0] undefined_b = write_a && row_a == row_b ? mask_a : 36'd0;
     wire clk_a = CLKAMUX == "INV" ? ~CLKA : CLKA, clk_b = CLKBMUX == "INV" ? ~CLKB : CLKB;

@@ -2,6 +2,7 @@
 
 * board: `fmax_mhz`, `luts`, `ffs`, `block_rams` of the configuration of `ulx3s_85f`, whole and by block;
 * axi4: `luts`, `ffs`, `block_rams` of the memory end `axi4` on UltraScale+, by Yosys;
+* netlist: `netlist_cycles_per_second` of the same as ECP5 cells, in a replay that must be that of its RTL;
 * uart: `uart_reads_per_second`, through a simulated board's pseudo-terminal.
 
 A topic is a function that takes `announce` (told what is being built) and `progress` (name, done, of) and
@@ -17,6 +18,7 @@ from ...errors import InputError
 from ..measures import Measure
 from .axi4_area import axi4_area_measures
 from .board import board_measures
+from .netlist import netlist_measures
 from .uart import uart_measures
 
 __all__ = ["SCHEMA", "TOPICS", "Topic", "fpga_document", "fpga_measures", "require_topics"]
@@ -37,6 +39,7 @@ class Topic(Protocol):
 TOPICS: Mapping[str, Topic] = {
     "board": board_measures,
     "axi4": axi4_area_measures,
+    "netlist": netlist_measures,
     "uart": uart_measures,
 }
 
