@@ -13,12 +13,13 @@ from sim.compiled import CompiledModel
 from sim.trace.importers import import_file
 
 from ..batches import ring_size
-from ..driver import Accelerator
+from ..driver import Accelerator, BatchError, NotAnAccelerator
 from ..errors import InternalError
 from ..front_door import FrontDoorMonitor
 from ..image import CreationOrder
 from ..programs import default_image
 from ..replay import Plan, Run, make_plan, run_plan
+from ..transport.base import TransportError
 from ..transport.inprocess import InProcessTransport
 
 __all__ = ["NetlistReplay", "replay_on_netlist", "same"]
@@ -27,6 +28,18 @@ __all__ = ["NetlistReplay", "replay_on_netlist", "same"]
 _LATENCY = 20
 #: The log of what walkers did is the same but for when each run began.
 _HOP_FIELDS = ["address", "event", "context", "place", "channel"]
+
+
+class _Watched(InProcessTransport):
+    """Waits for no batch longer than the whole replay may take: a broken netlist hangs rather than fails."""
+
+    def __init__(self, model: CompiledModel, *, patience: int) -> None:
+        super().__init__(model)
+        self._patience = patience
+
+    def wait_interrupt(self, timeout_cycles: int) -> bool:
+        """Runs the model until the interrupt is raised, at most so long."""
+        return super().wait_interrupt(min(timeout_cycles, self._patience))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +59,8 @@ def replay_on_netlist(
 ) -> NetlistReplay:
     """Replays a trace near and far on the RTL of `config`, and on its netlist, compiled as `library`.
 
-    Raises InternalError: an answer is wrong, or the two differ in an answer, in what the walkers did, or in
-    the cycles of a batch or a walk.
+    Raises InternalError: an answer is wrong, the netlist hangs, or the two differ in an answer, in what the
+    walkers did, or in the cycles of a batch or a walk.
     """
     program = default_image()
     plan = make_plan(
@@ -60,12 +73,16 @@ def replay_on_netlist(
         concurrent=1,
     )
     with CompiledModel(config, announce=announce) as rtl:
-        expected = _runs(plan, rtl)
+        expected = _runs(plan, InProcessTransport(rtl))
+        patience = rtl.cycle
     for run in expected:
         if run.wrong or run.not_golden or run.memory_differs:
             raise InternalError(f"{trace}: wrong answers on the RTL")
     with CompiledModel(config, library=library, announce=announce) as netlist:
-        found = _runs(plan, netlist)
+        try:
+            found = _runs(plan, _Watched(netlist, patience=patience))
+        except (BatchError, NotAnAccelerator, TransportError) as error:
+            raise InternalError(f"{trace}: the netlist is not the RTL: {error}") from None
         speed = netlist.cycles_per_second
     for name, one, other in zip(("near", "far"), expected, found, strict=True):
         if not same(one, other):
@@ -88,11 +105,11 @@ def same(one: Run, other: Run) -> bool:
     )
 
 
-def _runs(plan: Plan, model: CompiledModel) -> list[Run]:
+def _runs(plan: Plan, transport: InProcessTransport) -> list[Run]:
     """The plan near and far."""
-    accelerator = Accelerator(InProcessTransport(model))
+    accelerator = Accelerator(transport)
     accelerator.set_link(latency_up=_LATENCY, latency_down=_LATENCY)
-    monitor = FrontDoorMonitor(model, accelerator)
+    monitor = FrontDoorMonitor(transport.model, accelerator)
     return [
         run_plan(plan, program=default_image(), place=place, driver=accelerator, monitor=monitor)
         for place in (0, 1)

@@ -13,7 +13,7 @@ from firmware_py.fpga import netlist_replay
 from firmware_py.fpga.netlist_replay import replay_on_netlist
 from firmware_py.walks import Answer
 from hdl.config import named_config
-from sim.compiled import build_library
+from sim.compiled import CompiledModel, build_library
 
 from .replays import write_traces
 
@@ -37,9 +37,9 @@ def test_any_difference_is_an_error(what: str, trace: Path, monkeypatch: pytest.
     runs = netlist_replay._runs
     calls = []
 
-    def spoiled(plan, model):
-        near, far = runs(plan, model)
-        calls.append(model)
+    def spoiled(plan, transport):
+        near, far = runs(plan, transport)
+        calls.append(transport)
         if len(calls) == 2:
             if what == "hops":
                 far.logs.hops["address"][-1] ^= 1
@@ -55,3 +55,27 @@ def test_any_difference_is_an_error(what: str, trace: Path, monkeypatch: pytest.
     monkeypatch.setattr(netlist_replay, "_runs", spoiled)
     with pytest.raises(InternalError, match="far: the netlist is not the RTL"):
         replay_on_netlist(trace, _CONFIG, library=build_library(_CONFIG))
+
+
+def test_a_hang_is_an_error(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A netlist whose interrupt never comes is given up after as many cycles as the RTL took in all."""
+    waited: list[int] = []
+    made: list[CompiledModel] = []
+
+    class Hanging(CompiledModel):
+        """A model; the second, which is the netlist, never raises its interrupt."""
+
+        def __init__(self, *arguments, **options) -> None:
+            made.append(self)
+            super().__init__(*arguments, **options)
+
+        def run(self, cycles: int) -> bool:
+            if self is made[0]:
+                return super().run(cycles)
+            waited.append(cycles)
+            return False
+
+    monkeypatch.setattr(netlist_replay, "CompiledModel", Hanging)
+    with pytest.raises(InternalError, match=r"the netlist is not the RTL: the batch of .* has not ended"):
+        replay_on_netlist(trace, _CONFIG, library=build_library(_CONFIG))
+    assert len(waited) == 1 and 10_000 < waited[0] < 10_000_000

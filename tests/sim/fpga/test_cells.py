@@ -65,6 +65,17 @@ def _compare(netlist: Path, folder: Path, *, model: str) -> str:
     return done.stdout.splitlines()[0]
 
 
+def test_a_broken_cell_is_seen(netlist: Path, tmp_path: Path) -> None:
+    """One look-up table of the netlist answers the opposite."""
+    text = netlist.read_text()
+    tables = re.findall(r"\.INIT\(16'h[0-9a-f]{4}\)", text)
+    broken = tmp_path / "broken.v"
+    for table in dict.fromkeys((tables[0], tables[-1])):
+        value = int(table[-5:-1], 16)
+        broken.write_text(text.replace(table, f".INIT(16'h{value ^ 0xFFFF:04x})", 1))
+        assert _compare(broken, tmp_path, model=cell_models()[0].read_text()).startswith("DIFFERENT in cycle")
+
+
 def test_the_models_are_the_cells(netlist: Path, tmp_path: Path) -> None:
     """Every width, byte enables, every write mode, a reset, initial values; and 256 look-up tables."""
     assert _compare(netlist, tmp_path, model=cell_models()[0].read_text()) == "EQUAL"
