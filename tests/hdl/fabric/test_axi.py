@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 import pytest
+from amaranth.hdl import ClockDomain, Module
 
 from hdl.fabric.axi import AxiLiteSubordinate, AxiResponse
 from tests.hdl.streams import Stall, check_stream_rule, get, never, put, randomly, run, until
@@ -169,3 +170,21 @@ def test_random_accesses_with_stalls_match_a_memory(seed: int) -> None:
 
     run(dut, host, processes=[registers.serve, check_stream_rule(dut.request, "request")])
     assert registers.words == golden, f"seed {seed}"
+
+
+def test_nothing_is_taken_in_reset():
+    """A manager may ask in the first cycle after its reset, while the design is still in its own."""
+    dut = AxiLiteSubordinate()
+    domain = ClockDomain("sync")
+    m = Module()
+    m.domains += domain
+    m.submodules.dut = dut
+    readies = [dut.axi.awready, dut.axi.wready, dut.axi.arready]
+
+    async def bench(ctx):
+        for reset in (1, 0, 1):
+            ctx.set(domain.rst, reset)
+            await ctx.tick()
+            assert [ctx.get(ready) for ready in readies] == [1 - reset] * 3
+
+    run(m, bench)
