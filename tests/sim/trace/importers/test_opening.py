@@ -118,8 +118,16 @@ def test_utf_16_without_a_mark_is_of_no_kind(tmp_path: Path) -> None:
         _events(path)
 
 
+# Named, for a gzip file holds the time: two test processes would name its test differently.
 @pytest.mark.parametrize(
-    "content", [b"", b"\xef\xbb\xbf", b"\xff\xfe", gzip.compress(b""), gzip.compress(b" \n")]
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"\xef\xbb\xbf", id="UTF-8 mark"),
+        pytest.param(b"\xff\xfe", id="UTF-16 mark"),
+        pytest.param(gzip.compress(b""), id="gzip of nothing"),
+        pytest.param(gzip.compress(b" \n"), id="gzip of blanks"),
+    ],
 )
 def test_nothing_in_any_dress(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "nothing"
