@@ -25,7 +25,7 @@ from .machine import OpenMeasuring
 from .place import Place, ReplayFigures
 from .plan import Plan
 from .replay import replay
-from .transport.base import PortError, Transport
+from .transport.base import PortError, Transport, TransportError
 from .transport.checked import CheckedTransport
 
 __all__ = ["Board", "board_machine", "found_config", "not_measured", "open_accelerator"]
@@ -58,12 +58,17 @@ def not_measured(config: DesignConfig) -> dict[str, str]:
 def open_accelerator(transport: Transport, *, where: str) -> Accelerator:
     """The accelerator at `where`, behind a transport, every access checked.
 
-    Raises NotAnAccelerator for anything else, and PortError for a design that stays busy.
+    Raises NotAnAccelerator for anything else, also for a bus that refuses to be read, and PortError for a
+    line that fails or a design that stays busy.
     """
     try:
         accelerator = Accelerator(CheckedTransport(transport))
     except NotAnAccelerator as error:
         raise NotAnAccelerator(f"{where}: {error}") from None
+    except PortError:
+        raise
+    except TransportError as error:
+        raise NotAnAccelerator(f"{where}: {error}: expected the registers of a Clew") from None
     # A program that was killed may have left a batch under way, which keeps the windows shut.
     if accelerator.read_register("STATUS") & 1 and not transport.wait_interrupt(_LEFT_OVER_CYCLES):
         raise PortError(f"{where}: a batch that is not ours has not ended: expected an idle design")

@@ -48,6 +48,7 @@ def drive(
     json: Json = None,
 ) -> None:
     """Replay traces near and far on a board and compare. Exit status 1: a verdict was wrong."""
+    from .axi_port import AXI_PORT
     from .board import Board, board_machine, found_config, open_accelerator
     from .compare import read_files
     from .progress import Reporter
@@ -58,11 +59,13 @@ def drive(
     from .settings import ReplaySettings
 
     where = port or xdma
-    if where is None or (port and xdma):
+    if not where or (port and xdma):
         raise InputError("expected one of --port and --xdma, which name the board")
     if baud < 1:
         raise InputError(f"--baud is {baud}: expected 1 or more")
     require_config(config)
+    if near == AXI_PORT:
+        raise InputError(f"--near {AXI_PORT} needs a design of its own: expected a place that the board has")
     if json is not None:
         require_output(json, inputs=files)
     traces = read_files(files)

@@ -24,11 +24,12 @@ def fpga(
 
     Exit status 1: it is slower than the board's clock; there is no bitstream then.
     """
-    from .fpga.flow import implement, write_bitstream
+    from .fpga.flow import implement, require_folder, write_bitstream
     from .fpga.table import print_implementation
     from .progress import Reporter
     from .report.table import console
 
+    require_folder(out)
     with Reporter() as reporter:
         found = implement(board, config, seed=seed, announce=reporter.announce)
     print_implementation(found, console())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +31,7 @@ _BUFFERS = (
     "memory_bulk_request",
 )
 
-__all__ = ["Implementation", "blocks", "board_netlist", "implement", "write_bitstream"]
+__all__ = ["Implementation", "blocks", "board_netlist", "implement", "require_folder", "write_bitstream"]
 
 #: The name of the top module.
 _TOP = "clew_board"
@@ -116,6 +118,15 @@ def implement(
     return Implementation(
         board=board, configuration=name, placement=placement, area=area_by_block(netlist, blocks(config))
     )
+
+
+def require_folder(path: Path) -> None:
+    """Check, before anything takes long, that `path` is a folder or can become one. Raises OSError."""
+    nearest = next(place for place in (path, *path.absolute().parents) if place.exists())
+    if not nearest.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "expected a folder", str(nearest))
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(nearest))
 
 
 def write_bitstream(implementation: Implementation, out_dir: Path) -> Path:

@@ -27,6 +27,8 @@ _PATIENCE = 0.25
 _TIMEOUT_BYTES = 1024
 #: Seconds of silence after which an answer that has begun is no longer waited for.
 _GAP = 0.1
+#: Bytes that mean nothing are kept up to so many: an answer has at most 1,031.
+_KEPT = 4096
 #: How often a frame is sent before the line is given up, at first contact and later.
 _FIRST_TRIES, _TRIES = 4, 7
 
@@ -111,7 +113,12 @@ class SerialTransport:
         )
         if answer.status == Status.OUT_OF_SEQUENCE:
             raise PortError(f"{self._name}: frames come from somebody else too: expected to be alone")
-        if answer.status != Status.DONE:
+        if answer.status not in (Status.DONE, Status.REFUSED):
+            raise PortError(
+                f"{self._name}: a frame was answered with status {answer.status}: expected "
+                f"{', '.join(f'{status.value} ({status.name})' for status in Status)}"
+            )
+        if answer.status == Status.REFUSED:
             what = f"read of {count}" if words is None else f"write of {len(words)}"
             raise TransportError(f"{what} words from {address:#07x}: SLVERR")
         return answer
@@ -139,25 +146,28 @@ class SerialTransport:
         )
 
     def _await(self, request: Request, patience: float) -> tuple[Answer | None, bytes]:
-        received = bytearray()
-        until = time.monotonic() + patience
+        """The answer, if one comes within `patience`, and the last bytes received. A line that never falls
+        silent is given up after twice that time."""
+        received = b""
+        began = time.monotonic()
+        until = began + patience
         while (left := until - time.monotonic()) > 0:
             self._port.timeout = left
             came = self._port.read(1)
             came += self._port.read(self._port.in_waiting) if came else b""
             if not came:
                 continue
-            received += came
-            answer = request.find_answer(bytes(received))
+            received = (received + came)[-_KEPT:]
+            answer = request.find_answer(received)
             if answer is not None:
-                return answer, bytes(received)
-            until = time.monotonic() + _GAP
-        return None, bytes(received)
+                return answer, received
+            until = min(time.monotonic() + _GAP, began + 2 * patience)
+        return None, received
 
 
 def _reason(error: Exception) -> str:
     """Why the system refused a port, without the words of the library."""
-    found = re.search(r"(?:\[Errno |^\()(\d+)", str(error))
+    found = re.search(r"(?:\[Errno |\()(\d+)(?:\]|, )", str(error))
     number = error.errno if isinstance(error, OSError) else None
     number = int(found[1]) if number is None and found else number
     if number == errno.EAGAIN:

@@ -84,6 +84,8 @@ def test_bad_input_is_one_line(monkeypatch, capsys, tools, tmp_path) -> None:
     assert "unknown board 'de10': expected one of ulx3s_85f" in error("--board", "de10")
     assert "unknown configuration 'huge': expected one of" in error("--config", "huge")
     assert "configuration simulation: storage is 'dpi': expected 'array'" in error("--config", "simulation")
+    status, text, errors = clew(monkeypatch, capsys, "fpga", "-o", tmp_path / "cached.bit")
+    assert (status, text) == (2, "") and "cached.bit: expected a folder" in errors
     tools["too_small"] = "ulx3s_12f: the part is too small: DP16KD: 80 needed, 56 available, 24 too few"
     assert "24 too few" in error("--board", "ulx3s_12f")
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -215,6 +217,14 @@ class TestCommandLine:
         found = self.line(monkeypatch, capsys, trace, "--port", "/dev/ttyUSB0")
         assert found == "/dev/ttyUSB0: Permission denied"
 
+    def test_a_port_that_dies_as_it_is_opened(self, trace, monkeypatch, capsys) -> None:
+        def dying(*arguments: object, **options: object) -> None:
+            raise serial.SerialException("Could not configure port: (5, 'Input/output error')")
+
+        monkeypatch.setattr(serial, "Serial", dying)
+        found = self.line(monkeypatch, capsys, trace, "--port", "/dev/ttyUSB0")
+        assert found == "/dev/ttyUSB0: Input/output error"
+
     def test_a_port_in_use(self, trace, monkeypatch, capsys) -> None:
         with board_of_the_model(FakeBus()) as path, SerialTransport(path):
             found = self.line(monkeypatch, capsys, trace, "--port", path)
@@ -232,6 +242,27 @@ class TestCommandLine:
             found = self.line(monkeypatch, capsys, trace, "--port", path)
         assert found.startswith(f"{path}: asked 4 times, received 4 bytes that mean nothing: expected")
 
+    def test_a_port_that_never_falls_silent(self, trace, monkeypatch, capsys) -> None:
+        with answering(lambda data: b"U") as path:
+            found = self.line(monkeypatch, capsys, trace, "--port", path)
+        assert re.match(rf"{path}: asked 4 times, received \d+ bytes that mean nothing: expected", found)
+
+    def test_a_bridge_that_answers_what_none_does(self, trace, monkeypatch, capsys) -> None:
+        def strange(data: bytes) -> bytes:
+            frame = data[:2] + b"\7"
+            return frame + zlib.crc32(frame).to_bytes(4, "big") if data else b""
+
+        with answering(strange) as path:
+            found = self.line(monkeypatch, capsys, trace, "--port", path)
+        assert found.startswith(f"{path}: a frame was answered with status 7: expected 0 (DONE), 1 (REFUSED)")
+
+    def test_a_bus_that_refuses_to_be_read(self, trace, monkeypatch, capsys) -> None:
+        bus = FakeBus()
+        monkeypatch.setattr(bus, "read", lambda address: (0, True))
+        with board_of_the_model(bus) as path:
+            found = self.line(monkeypatch, capsys, trace, "--port", path)
+        assert found.endswith("from 0x00000: SLVERR: expected the registers of a Clew"), found
+
     def test_a_bridge_of_something_else(self, trace, monkeypatch, capsys) -> None:
         with board_of_the_model(FakeBus(ID=0)) as path:
             found = self.line(monkeypatch, capsys, trace, "--port", path)
@@ -241,6 +272,9 @@ class TestCommandLine:
         only = "expected one of --port and --xdma, which name the board"
         assert self.line(monkeypatch, capsys, trace) == only
         assert self.line(monkeypatch, capsys, trace, "--port", "a", "--xdma", "b") == only
+        assert self.line(monkeypatch, capsys, trace, "--xdma", "") == only
+        found = self.line(monkeypatch, capsys, trace, "--port", "a", "--near", "axi4")
+        assert found == "--near axi4 needs a design of its own: expected a place that the board has"
         found = self.line(monkeypatch, capsys, trace, "--port", "a", "--baud", "0")
         assert found == "--baud is 0: expected 1 or more"
         found = self.line(monkeypatch, capsys, trace, "--port", "a", "--config", "mine")

@@ -15,6 +15,12 @@ _HOSTILE = ("tests/hdl/memory/test_axi_memory.py::test_axi_memory[hostile_memory
 
 AXI_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        name="AXI burst waits for nobody",
+        defect="an address that is not offered joins a burst, which then never ends",
+        edits=(Replace(_BURSTS, "self.joins.eq(self.offered & occupied", "self.joins.eq(occupied"),),
+        tests=("tests/hdl/memory/test_bursts.py::test_a_burst_ends_whatever_the_idle_address_shows",),
+    ),
+    Mutant(
         name="AXI read passes a write",
         defect="a read does not wait for the writes of its atom",
         edits=(Replace(_MEMORY, " & hazards.read_free", "", times=2),),

@@ -82,7 +82,8 @@ class BurstCollector(wiring.Component):
         m.d.comb += [
             complete.eq(closed | self.flush | (waited == COLLECT_CYCLES)),
             following.eq(self.address == Cat((last + 1)[:_BEAT_BITS], block)),
-            self.joins.eq(occupied & ~complete & ~self.alone & following),
+            # An address that nobody offers joins nothing: it would keep the burst from ending.
+            self.joins.eq(self.offered & occupied & ~complete & ~self.alone & following),
             burst.valid.eq(occupied & (complete | (self.offered & ~self.joins))),
             burst.payload.address.eq(first),
             burst.payload.length.eq(last - first[:_BEAT_BITS]),
