@@ -31,8 +31,8 @@ def test_hostile_walks_keep_to_their_windows_permissions_and_budgets(model: Comp
     hostile.run(_SEED, _WALKS)
     print(hostile)
     assert hostile.walks >= _WALKS
-    # They were harmless if they did not come to these.
-    assert set(hostile.statuses) == set(WalkStatus) - {WalkStatus.POISONED}
+    # They were harmless if they did not come to these. (A memory without ECC or a bus spoils none.)
+    assert set(hostile.statuses) == set(WalkStatus) - {WalkStatus.POISONED, WalkStatus.BUS_ERROR}
     assert min(hostile.statuses.values()) > _WALKS // 50
     assert min(hostile.reads, hostile.stores, hostile.yields) > _WALKS // 4
 
