@@ -65,6 +65,15 @@ def _compared(
         # Searches at the same time: they evict one another's lines, and have all kinds of help together.
         ("cache=v100_l2:1KiB", 4),
         ("cache=a100_l2:64KiB,stack,stream", 4),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (
+                ("cache=v100_l2", 4),
+                ("stack", 4),
+                ("stream", 4),
+                ("cache=a100_l2:64KiB,stack,stream", 1),
+            )
+        ),
     ],
 )
 def test_with_help_every_answer_is_the_same(
