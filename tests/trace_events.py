@@ -1,4 +1,8 @@
-"""What the Trace Event Format asks of a file of events: fields by phase, nesting, order, pairs."""
+"""What the Trace Event Format asks of a file of events: fields by phase, nesting, order, pairs.
+
+Perfetto keeps whole nanoseconds, cuts off the rest of `ts` and of `dur`, each alone, and drops a slice that
+then reaches beyond the one around it. So times have to be whole nanoseconds to begin with.
+"""
 
 from collections import defaultdict
 
@@ -21,7 +25,7 @@ def require_trace_events(document):
         if event["ph"] == "M":
             named.add((event["pid"], event["tid"]))
             continue
-        assert event["ts"] >= 0 and event.get("dur", 0) >= 0, event
+        assert _nanoseconds(event["ts"]) >= 0 and _nanoseconds(event.get("dur", 0)) >= 0, event
         if event["ph"] == "X":
             assert (event["pid"], event["tid"]) in named, event
             tracks[event["pid"], event["tid"]].append(event)
@@ -39,10 +43,17 @@ def _require_nested(events):
     """Slices of a track come in order of time, and each ends within those that it begins in."""
     open_until, last = [], 0
     for event in events:
-        begin, end = (round(1e6 * time) for time in (event["ts"], event["ts"] + event["dur"]))
+        begin, dur = _nanoseconds(event["ts"]), _nanoseconds(event["dur"])
+        end = begin + dur
         assert begin >= last, event
         last = begin
         while open_until and open_until[-1] <= begin:
             open_until.pop()
         assert not open_until or end <= open_until[-1], event
         open_until.append(end)
+
+
+def _nanoseconds(microseconds):
+    whole = round(1_000 * microseconds)
+    assert abs(1_000 * microseconds - whole) < 1e-6, f"{microseconds} us: expected whole nanoseconds"
+    return whole

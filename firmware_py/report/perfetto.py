@@ -6,7 +6,9 @@ nested in the time that their row is open. A crossing of the link is an asynchro
 link is set to, and begins with the request or ends with the walker's next step.
 
 The events are those of the Trace Event Format (`ph` M, X, b, e); `ts` and `dur` are in microseconds as that
-format asks, exact to a thousandth of a nanosecond. What the negative controls did is left out.
+format asks. Begin and end are each the nearest whole nanosecond: Perfetto keeps no parts of one, and drops
+slices that would overlap when it cuts them off. A cycle shorter than that may so last 0 ns; each slice has
+the exact cycle it begins in. What the negative controls did is left out.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ class _Timeline:
         self._config = comparison.config
         self._process, self._name, self._figures = process, name, figures
         self._begin, self._end = replay_span(figures.plan, figures.run)
-        self._clock_us = comparison.clock_ns / 1000
+        self._clock_ns = comparison.clock_ns
         path = comparison.near_path if name == "near" else comparison.far_path
         self._reads_cross = figures.run.place == 1 and path is not None
         self._link = comparison.far_path if path is None else path
@@ -176,8 +178,11 @@ class _Timeline:
             yield self._metadata("thread_sort_index", thread, sort_index=thread)
         return self._threads[name]
 
-    def _time(self, cycle: int) -> float:
-        return round((cycle - self._begin) * self._clock_us, 6)
+    def _nanoseconds(self, cycle: int) -> int:
+        return round((cycle - self._begin) * self._clock_ns)
+
+    def _microseconds(self, cycle: int) -> float:
+        return self._nanoseconds(cycle) / 1000
 
     def _metadata(self, kind: str, thread: int = 0, **about: object) -> Event:
         return {"ph": "M", "pid": self._process, "tid": thread, "name": kind, "args": about}
@@ -188,8 +193,8 @@ class _Timeline:
             "pid": self._process,
             "tid": thread,
             "name": name,
-            "ts": self._time(begin),
-            "dur": round((end - begin) * self._clock_us, 6),
+            "ts": self._microseconds(begin),
+            "dur": (self._nanoseconds(end) - self._nanoseconds(begin)) / 1000,
             "args": {"cycle": begin} | about,
         }
 
@@ -201,5 +206,5 @@ class _Timeline:
             "pid": self._process,
             "tid": 0,
         }
-        yield {"ph": "b", "ts": self._time(begin), **about}
-        yield {"ph": "e", "ts": self._time(end), **about}
+        yield {"ph": "b", "ts": self._microseconds(begin), **about}
+        yield {"ph": "e", "ts": self._microseconds(end), **about}

@@ -29,7 +29,10 @@ COPY_CYCLES = 60
 
 
 class FakeAccelerator:
-    def __init__(self, config: DesignConfig) -> None:
+    def __init__(self, config: DesignConfig, *, slower: int = 1) -> None:
+        # For clocks that are faster than a nanosecond.
+        self._hop_cycles = [slower * cycles for cycles in HOP_CYCLES]
+        self._crossing_cycles = slower * CROSSING_CYCLES
         self.memory_atoms = config.memory.atoms
         self.contexts = config.walker.contexts
         self.completion_atoms = config.scratchpad.atoms // 4
@@ -191,20 +194,20 @@ class FakeAccelerator:
         result = self.corrupt(result, self._walks)
         self._walks += 1
         launched = self.cycle
-        self.cycle += CROSSING_CYCLES
+        self.cycle += self._crossing_cycles
         accepted = self.cycle
         source = (Source.NEAR_WALKER.value, Source.FAR_WALKER.value)[place]
         channel = 0 if place else int(self._stack.channel(words[1]))
         for address in result.addresses:
             self._hops.append((self.cycle, address, HopEvent.REQUEST.value, context, place, channel))
             self._access(address, source, context)
-            self.cycle += HOP_CYCLES[place]
+            self.cycle += self._hop_cycles[place]
         self._hops.append((self.cycle, result.value, HopEvent.VERDICT.value, context, place, channel))
         head = tag | context << 16 | place << 27 | channel << 28
         for value in result.yields:
             records.append([head | 1 << 22, result.hops, 0, 0, value, 0, 0, 0])
         walker_cycles = self.cycle - accepted
-        self.cycle += CROSSING_CYCLES
+        self.cycle += self._crossing_cycles
         records.append(
             [
                 head | result.status.value << 23,

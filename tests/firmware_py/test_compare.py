@@ -34,9 +34,17 @@ PLACE = {"walk_ns", "reads_per_walk", "loop_cycles", "loop_ns", "bound_ns", "rat
 
 
 def comparison(
-    *traces, fake=None, concurrent=1, far="v100_hbm2", files=None, ecc=False, channels=1, **options
+    *traces,
+    fake=None,
+    concurrent=1,
+    far="v100_hbm2",
+    files=None,
+    memory="hbm2_2000",
+    ecc=False,
+    channels=1,
+    **options,
 ):
-    config = design_for("hbm2_2000", channels=channels, ecc=ecc)
+    config = design_for(memory, channels=channels, ecc=ecc)
     accelerator = fake or FakeAccelerator(config)
 
     @contextmanager

@@ -5,11 +5,12 @@ from collections import Counter
 
 import pytest
 
+from firmware_py.design import design_for
 from firmware_py.far_help import parse_help
 from firmware_py.report.perfetto import trace_events, write_perfetto
 from tests.trace_events import require_trace_events
 
-from .fake_accelerator import HOP_CYCLES
+from .fake_accelerator import HOP_CYCLES, FakeAccelerator
 from .test_compare import comparison
 from .test_replay import beam, depth_first
 
@@ -24,6 +25,14 @@ def test_the_file_is_what_the_format_asks(tmp_path, concurrent, channels):
     require_trace_events(document)
     names = {event["args"]["name"] for event in document["traceEvents"] if event["name"] == "process_name"}
     assert names == {"near", "far"}
+
+
+@pytest.mark.parametrize("memory", ["hbm3_6400", "hbm3e_9600", "hbm4_8000"])
+def test_slices_stay_nested_in_whole_nanoseconds_whatever_the_clock(memory):
+    """Seen with Perfetto's trace processor: with a clock of 0.625 ns it dropped one slice in fifty."""
+    fake = FakeAccelerator(design_for(memory), slower=3)
+    found = comparison(depth_first(), beam(), fake=fake, concurrent=3, far="cxl_memory", memory=memory)
+    require_trace_events({"displayTimeUnit": "ns", "traceEvents": list(trace_events(found))})
 
 
 def test_walks_loops_and_commands_are_those_of_the_run():
