@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -120,9 +120,13 @@ class AllBankRefresher(wiring.Component):
 
         everything = (self.hold_row, self.hold_write, self.hold_read)
         left = Signal(range(self.drain + 1))
+        # Which of them the drain has come to: `left` is less than theirs. In registers, for all commands of
+        # the channel wait for it.
+        reached = Signal(len(everything))
+        ahead = (self._rows_ahead, self._writes_ahead, self._reads_ahead)
         with m.FSM():
             with m.State("IDLE"):
-                m.d.sync += left.eq(self.drain)
+                m.d.sync += [left.eq(self.drain), reached.eq(Cat(Const(self.drain < each) for each in ahead))]
                 with m.If(self.restart):
                     with m.If(self.quiet):
                         m.next = "CLOSE"
@@ -133,12 +137,8 @@ class AllBankRefresher(wiring.Component):
                         m.next = "PRECHARGE"
             with m.State("DRAIN"):
                 # In this cycle `left` are left, this one included, before that of PREA.
-                m.d.sync += left.eq(left - 1)
-                m.d.comb += [
-                    self.hold_row.eq(left < self._rows_ahead),
-                    self.hold_write.eq(left < self._writes_ahead),
-                    self.hold_read.eq(left < self._reads_ahead),
-                ]
+                m.d.sync += [left.eq(left - 1), reached.eq(Cat(left <= each for each in ahead))]
+                m.d.comb += Cat(everything).eq(reached)
                 with m.If(left == 1):
                     m.next = "PRECHARGE"
             with m.State("PRECHARGE"):

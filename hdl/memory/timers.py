@@ -88,26 +88,38 @@ _WITH_AUTO_PRECHARGE = (Command.RDA, Command.WRA)
 
 
 class _Counter:
-    """A bit-sliced down counter of `units` places: loaded with `cycles` - 1, it rests at zero."""
+    """A bit-sliced down counter of `units` places: loaded with `cycles` - 1, it rests at zero.
+
+    What is asked of it is in registers that are computed a cycle early, so that a decision does not begin
+    with a comparison.
+    """
 
     def __init__(self, m: Module, *, name: str, load: Value, cycles: int) -> None:
+        self._m = m
+        self._name = name
+        self._load = load
         self._cycles = cycles
-        units, start = len(load), cycles - 1
-        self._bits = [Signal(units, name=f"{name}_bit{k}") for k in range(start.bit_length())]
-        self.busy = Signal(units, name=f"{name}_busy")
-        m.d.comb += self.busy.eq(self._above(0))
-        borrow: Value = self.busy
+        self._flags: dict[int, Signal] = {}
+        start = cycles - 1
+        self._bits = [Signal(len(load), name=f"{name}_bit{k}") for k in range(start.bit_length())]
+        self.busy = borrow = self.within(cycles)
         for k, bit in enumerate(self._bits):
             less = bit ^ borrow
             m.d.sync += bit.eq(less | load if start >> k & 1 else less & ~load)
             borrow = ~bit & borrow
 
     def within(self, cycles: int) -> Value:
-        """The places whose last event is less than `cycles` ago."""
-        return self.busy if cycles == self._cycles else self._above(self._cycles - cycles)
+        """The places whose last event is less than `cycles` ago, from 1 to those of the counter."""
+        if cycles == 1:
+            return Const(0, len(self._load))
+        if cycles not in self._flags:
+            self._flags[cycles] = flag = Signal(len(self._load), name=f"{self._name}_within{cycles}")
+            # In the next cycle: what is loaded now is then one of them.
+            self._m.d.sync += flag.eq(self._load | self._above(self._cycles - cycles + 1))
+        return self._flags[cycles]
 
     def _above(self, limit: int) -> Value:
-        above: Value = Const(0, len(self._bits[0]))
+        above: Value = Const(0, len(self._load))
         for k, bit in enumerate(self._bits):
             above = above & bit if limit >> k & 1 else above | bit
         return above
