@@ -5,8 +5,10 @@ the one in which its next request does. Every part but the device is a register 
 takes a number of cycles that the configuration alone decides. With a `clock_ratio` of N a slow cycle is N:
 
 * arbiter: none, a request passes it in the cycle of the controller's intake; with boundary registers one;
-* intake: the request's own slow cycle, at the end of which it is in its bank's queue;
-* command: the `decision_stages` cycles of the decision, at the end of which the command is on the bus;
+* intake: the request's own slow cycle, at the end of which it is in its bank's queue; with boundary registers
+  one cycle more;
+* command: the `decision_stages` cycles of the decision, at the end of which the command is on the bus; with
+  four stages or more one cycle for each command that waits for the one before it;
 * device: first command on the bus to the end of the last data beat, the physical bound;
 * ecc: the cycle of the correction, with ECC;
 * capture: from the data to the end of a slow cycle, 1 to N; none where the walker's clock is the memory's,
@@ -38,10 +40,12 @@ def device_cycles(timing: TimingPreset, row_state: RowState) -> int:
 def loop_parts(config: DesignConfig, row_state: RowState) -> dict[LoopPart, int]:
     """Cycles of every part of one isolated near loop whose read finds `row_state`; their sum is the loop."""
     ratio = config.clock_ratio
+    follow = {"hit": 0, "closed": 1, "conflict": 2}[row_state]
+    waits = follow if config.controller.decision_stages >= 4 else 0
     parts: dict[LoopPart, int] = {
         "arbiter": int(config.boundary_registers),
-        "intake": ratio,
-        "command": config.controller.decision_stages,
+        "intake": ratio + config.boundary_registers,
+        "command": config.controller.decision_stages + waits,
         "device": device_cycles(config.memory.timing, row_state),
         "ecc": int(config.controller.ecc),
     }

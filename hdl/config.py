@@ -139,9 +139,11 @@ class ControllerConfig:
     """The size and the policies of a channel controller."""
 
     decision_stages: int = 1
-    """Cycles from what is queued to a command on its way to the bus: 1, or 2 or 3 for a faster clock. Each
+    """Cycles from what is queued to a command on its way to the bus: 1, or up to 5 for a faster clock. Each
     adds a cycle to every request. With 2 a bank that a command was decided for takes part again two cycles
-    later; with 3 the queues are read for a command in the cycle after its decision."""
+    later, with 4 three and with 5 four; with 3 the queues are read for a command in the cycle after its
+    decision; with 4 each bus carries a command in every second cycle at most, and one that waits for time
+    since another comes a cycle later."""
     bank_queue: int = 4
     """Requests of one bank among which the scheduler chooses; the last place is for reads of walks."""
     overflow: int = 32
@@ -173,7 +175,7 @@ class ControllerConfig:
     """Responses that may wait for their taker; a read issues only with one reserved."""
 
     def __post_init__(self) -> None:
-        _require(1 <= self.decision_stages <= 3, "controller.decision_stages", self.decision_stages, "1 to 3")
+        _require(1 <= self.decision_stages <= 5, "controller.decision_stages", self.decision_stages, "1 to 5")
         _require(2 <= self.bank_queue <= 8, "controller.bank_queue", self.bank_queue, "2 to 8")
         _require(
             _power_of_two(self.overflow) and self.overflow >= 2,
@@ -379,9 +381,10 @@ class DesignConfig:
     """Command clock over the clock of the logic beside the memory: near walker, arbiter, controller front end
     (the port, the atomic unit, the way into the bank queues). 1, 2 or 4."""
     boundary_registers: bool = False
-    """A register between the link and what is at its ends, and between the arbiter and what is below it, for
-    a faster clock. A near launch takes two cycles more, and its verdict one; a far read four, two of them at
-    the memory."""
+    """A register between the link and what is at its ends, between the arbiter and what is below it, between
+    the controller's atomic unit and its queues, and before the scratchpad's ports, for a faster clock. A near
+    launch takes two cycles more, and its verdict one; a near read three, a far read five, three of them at
+    the memory; a read of the scratchpad two."""
     checker: bool = False
     """Build the RTL protocol checker in. Compiled runs record their commands and check those instead."""
 
@@ -470,9 +473,9 @@ CONFIGS: dict[str, DesignConfig] = {
         link=LinkConfig(walk_credits=4, bulk_credits=4),
         scratchpad=ScratchpadConfig(banks=2, bank_bytes=2048),
         controller=ControllerConfig(
-            decision_stages=3,
+            decision_stages=5,
             per_bank_refresh=False,
-            bank_queue=3,
+            bank_queue=2,
             overflow=4,
             write_buffer=4,
             drain_high=3,

@@ -112,7 +112,7 @@ class BankQueues(wiring.Component):
         It is served with auto-precharge.
     column_column, column_row, column_tag, column_entry, column_class : Out
         What it asked for, and what it found.
-        With three decision stages these, and `row_row`, are there a cycle after the command was decided.
+        With three decision stages or more these, and `row_row`, are there a cycle after the decision.
     busy : Out(units)
         A request is queued at the bank.
     walks_waiting : Out(units)
@@ -123,7 +123,7 @@ class BankQueues(wiring.Component):
 
     def __init__(self, config: DesignConfig) -> None:
         organisation = config.memory.organisation
-        self._looks_later = config.controller.decision_stages == 3
+        self._looks_later = config.controller.decision_stages >= 3
         self._slots = config.controller.bank_queue
         self._overflow = config.controller.overflow
         self._pseudo_channels = organisation.pseudo_channels

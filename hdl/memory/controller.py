@@ -11,12 +11,14 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..config import DesignConfig
 from ..fabric.register_slice import RegisterSlice
+from ..fabric.stream_buffer import StreamBuffer
 from ..layouts import (
     AccessMonitor,
     ColumnBus,
     ColumnOp,
     ErrorMonitor,
     MemoryPort,
+    MemoryRequest,
     MemoryResponse,
     MemoryStatus,
     RefreshMode,
@@ -44,8 +46,9 @@ CONTROLLER_COMMANDS = frozenset(Command)
 
 
 class Controller(wiring.Component):
-    """A channel's controller. A request accepted in cycle 0 is on a bus in cycle 2 if nothing is in its way;
-    a read's data leaves in the cycle it comes from the device, with ECC one cycle later.
+    """A channel's controller. A request accepted in cycle 0 is on a bus in cycle 2 if nothing is in its way
+    (each decision stage more, and boundary registers, add a cycle); a read's data leaves in the cycle it comes
+    from the device, with ECC one cycle later.
 
     With a `clock_ratio` above 1 the front end, from the memory port to the bank queues, is slower: the port
     moves only where `enable` is high, a request has a slow cycle on its way into its queue, and a response is
@@ -101,7 +104,6 @@ class Controller(wiring.Component):
         address_map = AddressMap(config.memory)
         organisation = config.memory.organisation
         bank_bits = organisation.banks.bit_length() - 1
-        units = organisation.pseudo_channels * organisation.banks
 
         atomic = AtomicUnit(write_bytes=WORD_BYTES if self._ecc else 1)
         m.submodules.queues = queues = BankQueues(config)
@@ -143,6 +145,12 @@ class Controller(wiring.Component):
             m.submodules.atomic = atomic
             connect(m, responses.response, atomic.memory.response)
         request = atomic.memory.request
+        if config.boundary_registers:
+            # What the atomic unit says of a request and where it goes take a cycle each.
+            m.submodules.intake = intake = StreamBuffer(MemoryRequest)
+            connect(m, request, intake.input)
+            request = intake.output
+            captured_none = captured_none & intake.empty
         place = address_map.wires(request.payload.address)
         queue_room = Signal()
         accepted = Signal()
@@ -185,7 +193,7 @@ class Controller(wiring.Component):
         writes = Signal()
         closes = Signal()
         # What goes to the buses, in the cycle of the decision or, with three stages, in the next.
-        later = config.controller.decision_stages == 3
+        later = config.controller.decision_stages >= 3
 
         def issued(value: Value, name: str) -> Value:
             if not later:
@@ -201,10 +209,13 @@ class Controller(wiring.Component):
         bus_row_op, bus_row_unit = issued(row_op, "row_op"), issued(row_unit, "row_unit")
         issues_column = issued(decides_column, "column")
         m.d.comb += [
-            scheduler.activate.eq(timers.activate & ~refresher.hold_activate),
+            scheduler.activate.eq(timers.activate),
             scheduler.precharge.eq(timers.precharge),
-            scheduler.read.eq(timers.read & ~refresher.hold_read.replicate(units)),
-            scheduler.write.eq(timers.write & ~refresher.hold_write.replicate(units)),
+            scheduler.read.eq(timers.read),
+            scheduler.write.eq(timers.write),
+            scheduler.hold_activate.eq(refresher.hold_activate),
+            scheduler.hold_read.eq(refresher.hold_read),
+            scheduler.hold_write.eq(refresher.hold_write),
             # A read that was decided in the cycle before takes its place in this one.
             scheduler.read_room.eq(responses.room & ~reads if later else responses.room),
             scheduler.block.eq(refresher.block),

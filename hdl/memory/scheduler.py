@@ -65,6 +65,8 @@ class Scheduler(wiring.Component):
         The banks whose timing allows the command now.
     read_room : In(1)
         A response slot is free.
+    hold_activate : In(units), hold_read, hold_write : In(1)
+        Commands that would hold a refresh up.
     block : In(units)
         The banks that the refresher claims: decide nothing for them.
     row_block : In(1)
@@ -102,6 +104,9 @@ class Scheduler(wiring.Component):
                 "read": vector,
                 "write": vector,
                 "read_room": In(1),
+                "hold_activate": vector,
+                "hold_read": In(1),
+                "hold_write": In(1),
                 "block": vector,
                 "row_block": In(1),
                 "drain": In(1),
@@ -159,20 +164,26 @@ class Scheduler(wiring.Component):
             once = once | vector
         return self._named(m, name, twice)
 
-    def _pick(self, m: Module, name: str, levels: list[Value], taken: Value) -> tuple[Signal, Signal]:
-        """Round robin in the first of `levels` that has a candidate: (one hot, its number)."""
-        above = Signal(self._units, name=f"{name}_above")
+    def _best(self, m: Module, name: str, levels: list[Value]) -> Signal:
+        """The first of `levels` that has a candidate."""
         level = levels[-1]
         for better in reversed(levels[:-1]):
             level = Mux(better.any(), better, level)
-        level = self._named(m, f"{name}_level", level)
+        return self._named(m, f"{name}_level", level)
+
+    def _pick(self, m: Module, name: str, level: Value, taken: Value) -> tuple[Signal, Signal]:
+        """Round robin in `level`: (one hot, its number)."""
+        above = Signal(self._units, name=f"{name}_above")
         upper = self._named(m, f"{name}_upper", level & above)
         chosen = self._named(m, f"{name}_chosen", Mux(upper.any(), upper, level))
-        lowest = self._named(m, f"{name}_lowest", chosen & (~chosen + 1)[: self._units])
+        # Every bank above the first one.
+        beyond: Value = (chosen << 1)[: self._units]
+        for distance in (1 << k for k in range((self._units - 2).bit_length())):
+            beyond = self._named(m, f"{name}_beyond{distance}", beyond | (beyond << distance)[: self._units])
+        lowest = self._named(m, f"{name}_lowest", chosen & ~beyond)
         with m.If(taken):
-            # The banks above the one picked: x ^ -x has them for a one-hot x. Each pseudo channel goes round
-            # on its own: in one common round the other channel's turn would take this one back to its start.
-            beyond = lowest ^ (~lowest + 1)[: self._units]
+            # Each pseudo channel goes round on its own: in one common round the other channel's turn would
+            # take this one back to its start.
             banks = self._units // self._pseudo_channels
             for p in range(self._pseudo_channels):
                 span = slice(banks * p, banks * (p + 1))
@@ -184,14 +195,33 @@ class Scheduler(wiring.Component):
             m.d.comb += number[k].eq((lowest & mask).any())
         return lowest, number
 
-    def _handed(self, m: Module, name: str, value: Value, acted: Value | None = None) -> Signal:
-        """A vector as the choice sees it: of this cycle, or with two stages of the cycle before, without the
-        banks in `acted`, which a command was decided for then."""
-        if self._config.decision_stages == 1:
+    def _handed(
+        self, m: Module, name: str, value: Value, *, stages: int, masked: Value | None = None
+    ) -> Value:
+        """A vector as what follows sees it: of this cycle, or with `stages` decision stages of the cycle
+        before, without the banks in `masked`, which a command was decided for then."""
+        if self._config.decision_stages < stages:
             return self._named(m, name, value)
         register = Signal(len(value), name=name)
-        m.d.sync += register.eq(value if acted is None else value & ~acted)
+        m.d.sync += register.eq(value if masked is None else value & ~masked)
         return register
+
+    def _picked(
+        self,
+        m: Module,
+        name: str,
+        value: Value,
+        *,
+        masked: Value | None = None,
+        still: Value | None = None,
+    ) -> Value:
+        """The same for what one of the best is picked from, with four stages. `still` are the banks that the
+        refresher and the room for responses leave in this cycle; time leaves all but those in `masked`: the
+        table relates commands of one bus, and those of one bank."""
+        vector = self._handed(m, name, value, stages=4, masked=masked)
+        if still is None or self._config.decision_stages < 4:
+            return vector
+        return self._named(m, f"{name}_still", vector & still)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -236,7 +266,13 @@ class Scheduler(wiring.Component):
         urgent = self._named(
             m, "urgent", (strict & write_waits) | seen_writes | (state.overflow & writes & ~reads)
         )
-        writing, bus_writes = self._turns(m, read_waits, write_waits, urgent)
+        writing, bus_writes = self._turns(
+            m,
+            *(
+                self._handed(m, f"turn_{name}", vector, stages=5)
+                for name, vector in (("reads", read_waits), ("writes", write_waits), ("urgent", urgent))
+            ),
+        )
 
         first_cut = []
         for s in each:
@@ -244,9 +280,21 @@ class Scheduler(wiring.Component):
             unclaimed = (in_turn & ~strict) | (oldest[s] & strict)
             first_cut.append(self._named(m, f"in_turn{s}", (unclaimed & ~claimed) | (claims[s] & claimed)))
         walks = self._any(m, "walks", [first_cut[s] & state.priority[s] for s in each])
+        acted = Signal(units)
         permitted = [
-            self._named(m, f"permitted{s}", first_cut[s] & (state.priority[s] | ~walks)) for s in each
+            self._handed(
+                m,
+                f"permitted{s}",
+                first_cut[s] & (state.priority[s] | ~walks),
+                stages=5,
+                masked=acted,
+            )
+            for s in each
         ]
+        claimed, walks = (
+            self._handed(m, f"permitted_{name}", vector, stages=5)
+            for name, vector in (("claimed", claimed), ("walks", walks))
+        )
         head = self._first(m, "head", permitted)
         capped = Signal(units)
         candidates = [self._named(m, f"candidate{s}", permitted[s] & (head[s] | ~capped)) for s in each]
@@ -257,9 +305,8 @@ class Scheduler(wiring.Component):
         m.d.comb += self.begin_batch.eq(~(in_batch & ~self.block).any())
 
         # -- What the choice sees of that --
-        acted = Signal(units)
         seen = {
-            name: self._handed(m, f"seen_{name}", vector, acted if masked else None)
+            name: self._handed(m, f"seen_{name}", vector, stages=2, masked=acted if masked else None)
             for name, vector, masked in (
                 ("any_hit", any_hit, True),
                 ("waiting", reduce(or_, candidates) & ~any_hit, True),
@@ -277,7 +324,10 @@ class Scheduler(wiring.Component):
         # In each bank, the slot whose request would be served, for which a row would be opened or closed,
         # and what is first in order.
         column_slots, row_slots, heads = (
-            [self._handed(m, f"{name}_slot{s}", vector) for s, vector in enumerate(vectors)]
+            [
+                self._picked(m, f"{name}_slot{s}", self._handed(m, f"seen_{name}_slot{s}", vector, stages=2))
+                for s, vector in enumerate(vectors)
+            ]
             for name, vectors in (
                 ("column", self._first(m, "first_hit", hits)),
                 ("row", self._first(m, "first_candidate", candidates)),
@@ -287,31 +337,43 @@ class Scheduler(wiring.Component):
 
         # -- Column command. Batches keep the banks of a stream in step: what came before goes first, so the
         # hits of one row are all served before those of the next row take turns with them --
-        read_ready = self.read & ~self.block & self.read_room.replicate(units)
-        write_ready = self.write & ~self.block
+        read_room = (self.read_room & ~self.hold_read).replicate(units)
+        write_room = (~self.hold_write).replicate(units)
         write_hit = seen["write_hit"]
         # In its turn a bank's candidates all read or all write, but for strict banks out of turn.
         column = self._named(
             m,
             "column_candidates",
             seen["any_hit"]
-            & ((bus_writes & write_hit & write_ready) | (~bus_writes & ~write_hit & read_ready)),
+            & ~self.block
+            & (
+                (bus_writes & write_hit & self.write & write_room)
+                | (~bus_writes & ~write_hit & self.read & read_room)
+            ),
         )
-        lowest_column, column_unit = self._pick(
+        column_level = self._best(
+            m, "column", [column & old, column & walks, column & seen["in_batch"], column]
+        )
+        issues_column = Signal()
+        serves_write = self._picked(m, "serves_write", write_hit)
+        column_level = self._picked(
             m,
-            "column",
-            [column & old, column & walks, column & seen["in_batch"], column],
-            self.column_op != ColumnOp.NOP,
+            "column_picked",
+            column_level,
+            masked=acted | issues_column.replicate(units),
+            still=~self.block & Mux(serves_write, write_room, read_room),
         )
-        closing = (lowest_column & seen["closing"]).any()
+        lowest_column, column_unit = self._pick(m, "column", column_level, issues_column)
+        closing = (lowest_column & self._picked(m, "picked_closing", seen["closing"])).any()
         m.d.comb += [
+            issues_column.eq(column_level.any()),
             self.column_unit.eq(column_unit),
             self.column_slot.eq(Cat((lowest_column & slot).any() for slot in column_slots)),
             self.column_op.eq(
                 Mux(
-                    column.any(),
+                    issues_column,
                     Mux(
-                        (lowest_column & bus_writes).any(),
+                        (lowest_column & serves_write).any(),
                         Mux(closing, ColumnOp.WRITE_AUTO, ColumnOp.WRITE),
                         Mux(closing, ColumnOp.READ_AUTO, ColumnOp.READ),
                     ),
@@ -319,19 +381,16 @@ class Scheduler(wiring.Component):
                 )
             ),
         ]
-        m.d.sync += yielded.eq((yielded & ~lowest_column) | (lowest_column & seen["claimed"]))
-        self._count_passing_hits(m, lowest_column, heads, capped)
+        served_claims = lowest_column & self._picked(m, "picked_claimed", seen["claimed"])
+        m.d.sync += yielded.eq((yielded & ~lowest_column) | served_claims)
+        self._count_passing_hits(m, lowest_column, column_unit, column_slots, heads, capped)
 
         # -- Row command: ACT before PRE, which needs the bus only once; among ACTs, banks with more to do --
-        wanted = self._named(
-            m,
-            "row_wanted",
-            seen["waiting"] & ~self.block & (~self.row_block).replicate(units),
-        )
-        to_open = self._named(m, "to_open", wanted & ~state.open & self.activate)
+        row_free = ~self.block & (~self.row_block).replicate(units)
+        wanted = self._named(m, "row_wanted", seen["waiting"] & row_free)
+        to_open = self._named(m, "to_open", wanted & ~state.open & self.activate & ~self.hold_activate)
         to_close = self._named(m, "to_close", wanted & state.open & self.precharge)
-        row = self._named(m, "row_candidates", to_open | to_close)
-        lowest_row, row_unit = self._pick(
+        row_level = self._best(
             m,
             "row",
             [
@@ -339,13 +398,23 @@ class Scheduler(wiring.Component):
                 *(to_open & walks, to_close & walks),
                 *(to_open & seen["overflow"], to_open & seen["several"], to_open, to_close),
             ],
-            self.row_op != RowOp.NOP,
         )
+        issues_row = Signal()
+        opens = self._picked(m, "opens", to_open)
+        row_level = self._picked(
+            m,
+            "row_picked",
+            row_level,
+            masked=acted | issues_row.replicate(units),
+            still=row_free & ~(opens & self.hold_activate),
+        )
+        lowest_row, row_unit = self._pick(m, "row", row_level, issues_row)
         m.d.comb += [
+            issues_row.eq(row_level.any()),
             self.row_unit.eq(row_unit),
             self.row_slot.eq(Cat((lowest_row & slot).any() for slot in row_slots)),
             self.row_op.eq(
-                Mux(row.any(), Mux((lowest_row & to_open).any(), RowOp.ACTIVATE, RowOp.PRECHARGE), RowOp.NOP)
+                Mux(issues_row, Mux((lowest_row & opens).any(), RowOp.ACTIVATE, RowOp.PRECHARGE), RowOp.NOP)
             ),
             acted.eq(lowest_column | lowest_row),
         ]
@@ -432,23 +501,28 @@ class Scheduler(wiring.Component):
         keeps = self._named(m, "keeps_direction", left & (turn_writes ^ bus_writes))
         return self._named(m, "writing", turn_writes ^ keeps), bus_writes
 
-    def _count_passing_hits(self, m: Module, here: Signal, heads: list[Signal], capped: Signal) -> None:
+    def _count_passing_hits(
+        self, m: Module, here: Value, unit: Value, served: list[Value], heads: list[Value], capped: Signal
+    ) -> None:
         """Count, a bank, the column commands since its oldest permitted request was served last.
 
-        `here` is the bank of this cycle's, one hot.
+        `here` is the bank of this cycle's, one hot, and `unit` its number; `served` has the slots. With five
+        stages it is counted in the next cycle, before the bank takes part again.
         """
+        head_served = Cat((here & slot & head).any() for slot, head in zip(served, heads, strict=True))
+        here = self._handed(m, "counted", here, stages=5)
+        unit = self._handed(m, "counted_unit", unit, stages=5)
+        head_served = self._handed(m, "head_served", head_served, stages=5)
         cap = self._config.row_hit_cap
         m.submodules.passed = passed = memory.Memory(
             shape=unsigned(cap.bit_length()), depth=self._units, init=[]
         )
         before, after = passed.read_port(domain="comb"), passed.write_port()
-        issued = self.column_op != ColumnOp.NOP
-        head_served = Cat(self.column_slot[s] & (here & heads[s]).any() for s in range(self._slots)).any()
-        count = Mux(head_served, 0, before.data + 1)
+        count = Mux(head_served.any(), 0, before.data + 1)
         m.d.comb += [
-            before.addr.eq(self.column_unit),
-            after.addr.eq(self.column_unit),
-            after.en.eq(issued),
+            before.addr.eq(unit),
+            after.addr.eq(unit),
+            after.en.eq(here.any()),
             after.data.eq(count),
         ]
         m.d.sync += capped.eq((capped & ~here) | (here & (count == cap).replicate(self._units)))

@@ -20,7 +20,7 @@ not adds one. With a `clock_ratio` of R only the last cycle of R takes one, and 
 bank has done: so outside refresh R cycles are enough for what takes one cycle at ratio 1, a refresh may begin
 anywhere between two of those cycles, and the answer leaves at most two slow cycles after it came.
 
-With two decision stages a bank's step takes a cycle more, and so may each command that others wait for.
+With each decision stage more a bank's step takes a cycle more, and so may each command that others wait for.
 
 A write that depends on what is there (see `AtomicUnit`) is a read, and then a write that waits at the port:
 until one is answered that keeps it out, and then for its own command.
@@ -79,6 +79,9 @@ def wait_bound(config: DesignConfig, mode: RefreshMode) -> int:
     undisturbed = ratio * (
         controller.age_cap + 2 * batch + _PIPELINE + later + timing.row_hit + controller.ecc
     )
+    if config.boundary_registers:
+        # Two may be in the register before the queues; each waits for a place that another request leaves.
+        undisturbed *= 3
     if ratio > 1:
         undisturbed += 2 * ratio
 

@@ -78,8 +78,8 @@ REFRESH_MUTANTS: tuple[Mutant, ...] = (
         edits=(
             Replace(
                 _CONTROLLER,
-                "scheduler.read.eq(timers.read & ~refresher.hold_read.replicate(units))",
-                "scheduler.read.eq(timers.read)",
+                "scheduler.hold_read.eq(refresher.hold_read)",
+                "scheduler.hold_read.eq(0)",
             ),
         ),
         campaign="hbm2",

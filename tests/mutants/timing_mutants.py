@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .mutant import Mutant, ShorterRule
+from .mutant import Mutant, Replace, ShorterRule
 
 __all__ = ["TIMING_MUTANTS"]
 
@@ -53,4 +53,33 @@ def _timing_mutant(rule: str, after: tuple[str, ...], window: int, design: str) 
     )
 
 
-TIMING_MUTANTS: tuple[Mutant, ...] = tuple(_timing_mutant(*row) for row in _RULES)
+_SCHEDULER = "hdl/memory/scheduler.py"
+_CHOICE = ("tests/hdl/memory/test_scheduler.py",)
+
+TIMING_MUTANTS: tuple[Mutant, ...] = (
+    *(_timing_mutant(*row) for row in _RULES),
+    Mutant(
+        name="counter's flag a cycle short",
+        defect="what is computed a cycle early is computed as if it were of this cycle",
+        edits=(
+            Replace(
+                "hdl/memory/timers.py",
+                "self._above(self._cycles - cycles + 1)",
+                "self._above(self._cycles - cycles + 2)",
+            ),
+        ),
+        tests=("tests/hdl/memory/test_timers.py",),
+    ),
+    Mutant(
+        name="picked in spite of the last command",
+        defect="with four stages a column command is picked in the cycle after another, which it did not see",
+        edits=(Replace(_SCHEDULER, "masked=acted | issues_column.replicate(units)", "masked=acted"),),
+        tests=_CHOICE,
+    ),
+    Mutant(
+        name="picked in spite of a claim",
+        defect="with four stages a bank that the refresher claims in the cycle of the pick is picked",
+        edits=(Replace(_SCHEDULER, "vector & still)", "vector)"),),
+        tests=_CHOICE,
+    ),
+)

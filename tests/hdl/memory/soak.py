@@ -383,6 +383,7 @@ def _configurations() -> dict[str, DesignConfig]:
         "hbm3_6400": design("hbm3_6400"),
         "two decision stages": design(decision_stages=2),
         "three decision stages, ECC": design(decision_stages=3, ecc=True),
+        "hbm3_6400, five decision stages": design("hbm3_6400", decision_stages=5),
         "board": dataclasses.replace(board, memory=dataclasses.replace(board.memory, storage="dpi")),
     }
 

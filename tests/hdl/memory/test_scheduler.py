@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
@@ -318,5 +320,90 @@ def test_writes_make_way_for_a_walk_sooner_than_for_bulk(flags: list[str], cycle
         # The bus follows at once for a walk; for bulk the write hit keeps it a while.
         tail = 2 if flags else turn_tail(CONFIG.memory)
         assert waited == cycles + 1 + tail + 1
+
+    run(dut, bench)
+
+
+# -- Decisions in more than one cycle --
+
+
+@pytest.mark.parametrize("stages", range(1, 6))
+def test_each_stage_takes_a_cycle_and_then_none_decides_twice(stages: int) -> None:
+    dut = Scheduler(DesignConfig(controller=dataclasses.replace(CONFIG.controller, decision_stages=stages)))
+    # With three the queues are read in a cycle of its own, which is not the scheduler's.
+    cycles = stages - (stages > 2) - 1
+
+    async def bench(ctx: Any) -> None:
+        _ask(ctx, dut, ["hit"])
+        for _ in range(cycles):
+            assert _decided(ctx, dut)[:2] == (RowOp.NOP, ColumnOp.NOP)
+            await ctx.tick()
+        assert _decided(ctx, dut) == (RowOp.NOP, ColumnOp.READ, 0b01)
+        await ctx.tick()
+        # It has left its queue, which earlier stages do not see yet.
+        for name in ("valid", "hit"):
+            ctx.set(getattr(dut.state, name)[0], 0)
+        for _ in range(6):
+            assert _decided(ctx, dut)[:2] == (RowOp.NOP, ColumnOp.NOP)
+            await ctx.tick()
+
+    run(dut, bench)
+
+
+@pytest.mark.parametrize("stages", [4, 5])
+def test_a_command_is_not_picked_from_what_another_made_too_early(stages: int) -> None:
+    dut = Scheduler(DesignConfig(controller=dataclasses.replace(CONFIG.controller, decision_stages=stages)))
+
+    async def bench(ctx: Any) -> None:
+        # A row hit in each of many banks: the table says only a cycle after a read what it forbids.
+        _ask(ctx, dut, ["hit"])
+        every = (1 << len(dut.state.open)) - 1
+        ctx.set(dut.state.open, every)
+        for name in ("valid", "hit"):
+            ctx.set(getattr(dut.state, name)[0], every)
+        reads = []
+        for _ in range(30):
+            reads.append(ColumnOp(ctx.get(dut.column_op)) == ColumnOp.READ)
+            await ctx.tick()
+        assert sum(reads) > 10
+        assert not any(first and second for first, second in itertools.pairwise(reads))
+
+    run(dut, bench)
+
+
+@pytest.mark.parametrize("stages", range(1, 6))
+@pytest.mark.parametrize("claim", ["block", "hold_read", "read_room"])
+def test_what_a_refresh_claims_is_left_alone_at_once(claim: str, stages: int) -> None:
+    dut = Scheduler(DesignConfig(controller=dataclasses.replace(CONFIG.controller, decision_stages=stages)))
+
+    async def bench(ctx: Any) -> None:
+        for before in range(stages + 1):
+            _ask(ctx, dut, ["hit"])
+            ctx.set(dut.block, 0)
+            ctx.set(dut.hold_read, 0)
+            for _ in range(before):
+                await ctx.tick()
+            ctx.set(getattr(dut, claim), {"block": 1 << BANK, "hold_read": 1, "read_room": 0}[claim])
+            for _ in range(stages + 2):
+                assert _decided(ctx, dut)[:2] == (RowOp.NOP, ColumnOp.NOP)
+                await ctx.tick()
+
+    run(dut, bench)
+
+
+@pytest.mark.parametrize("stages", [4, 5])
+def test_the_refreshers_row_command_is_alone(stages: int) -> None:
+    dut = Scheduler(DesignConfig(controller=dataclasses.replace(CONFIG.controller, decision_stages=stages)))
+
+    async def bench(ctx: Any) -> None:
+        for before in range(2 * stages):
+            _ask(ctx, dut, [])
+            ctx.set(dut.state.open, 0)
+            ctx.set(dut.row_block, 0)
+            for _ in range(before):
+                await ctx.tick()
+            ctx.set(dut.row_block, 1)
+            assert RowOp(ctx.get(dut.row_op)) == RowOp.NOP
+            await ctx.tick()
 
     run(dut, bench)
