@@ -351,8 +351,9 @@ class HostPort(wiring.Component):
 
         # Read data of a window comes after its request has been let go: `lane` remembers which word.
         lane = Signal(3)
+        wrote = Signal()
         with m.If(request.valid & request.ready):
-            m.d.sync += lane.eq(word)
+            m.d.sync += [lane.eq(word), wrote.eq(write)]
         self._account(m, request, response, (writes, write_crc), (reads, read_crc))
         result = Signal(32)
         result_error = Signal()
@@ -388,10 +389,11 @@ class HostPort(wiring.Component):
                 # Read data is there for this one cycle, and the subordinate takes an answer in every
                 # cycle after it handed the request on.
                 m.d.comb += [
-                    response.valid.eq(1),
+                    response.valid.eq(wrote | self.scratchpad.read_valid),
                     response.payload.data.eq(self.scratchpad.read_data.word_select(lane, 32)),
                 ]
-                m.next = "REQUEST"
+                with m.If(response.valid):
+                    m.next = "REQUEST"
             with m.State("MEMORY"):
                 m.d.comb += [
                     response.valid.eq(answer.valid),

@@ -170,8 +170,8 @@ class ScratchpadRequest(data.Struct):
 class ScratchpadPort(wiring.Signature):
     """A requester's view of the scratchpad.
 
-    An accepted read is answered exactly one cycle later and cannot be stalled; a write has no answer and
-    is seen by every read accepted later.
+    Accepted reads are answered in order and cannot be stalled: exactly one cycle later at the scratchpad,
+    some cycles later behind registers. A write has no answer and is seen by every read accepted later.
 
     Members
     -------

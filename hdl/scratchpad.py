@@ -2,17 +2,46 @@
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import memory, wiring
-from amaranth.lib.wiring import In
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .config import DesignConfig
-from .layouts import ATOM_BYTES, ATOM_WIDTH, ScratchpadPort
+from .fabric.stream_buffer import StreamBuffer
+from .layouts import ATOM_BYTES, ATOM_WIDTH, ScratchpadPort, ScratchpadRequest
 
-__all__ = ["Scratchpad"]
+__all__ = ["Scratchpad", "ScratchpadRegisters"]
 
 
 def _first(requests: Value) -> Value:
     """The lowest bit that is set, alone."""
     return requests & (~requests + 1)
+
+
+class ScratchpadRegisters(wiring.Component):
+    """Registers between a requester and a port of the scratchpad, both ways: a read takes two cycles more.
+
+    Members
+    -------
+    requester : In(ScratchpadPort())
+    scratchpad : Out(ScratchpadPort())
+    empty : Out(1)
+        No request is on its way.
+    """
+
+    requester: In(ScratchpadPort())
+    scratchpad: Out(ScratchpadPort())
+    empty: Out(1)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.requests = requests = StreamBuffer(ScratchpadRequest)
+        connect(m, flipped(self.requester.request), requests.input)
+        connect(m, requests.output, flipped(self.scratchpad.request))
+        m.d.comb += self.empty.eq(requests.empty)
+        m.d.sync += [
+            self.requester.read_valid.eq(self.scratchpad.read_valid),
+            self.requester.read_data.eq(self.scratchpad.read_data),
+        ]
+        return m
 
 
 class Scratchpad(wiring.Component):

@@ -187,7 +187,7 @@ class Sequencer(wiring.Component):
         m.submodules.fetched = fetched = fifo.SyncFIFO(width=ATOM_WIDTH, depth=_FETCH_DEPTH)
         to_fetch = Signal(16)
         fetch_address = Signal(16)
-        reading = Signal()
+        reading = Signal(range(_FETCH_DEPTH + 1))  # atoms that were asked for and have not come
         fetch = Signal()  # a command read is accepted in this cycle
         room = Signal()
         m.d.comb += [
@@ -195,7 +195,7 @@ class Sequencer(wiring.Component):
             fetched.w_data.eq(self.scratchpad.read_data),
             fetched.w_en.eq(self.scratchpad.read_valid),
         ]
-        m.d.sync += reading.eq(fetch)
+        m.d.sync += reading.eq(reading + fetch - self.scratchpad.read_valid)
         with m.If(fetch):
             m.d.sync += [to_fetch.eq(to_fetch - 1), fetch_address.eq(fetch_address + 1)]
 
@@ -242,10 +242,14 @@ class Sequencer(wiring.Component):
                 record.value.eq(verdict.value),
                 record.registers.eq(verdict.registers),
             ]
-        overrun = Signal()
-        m.d.comb += overrun.eq(record_valid & (control.completion_count == control.completion_size))
-
         request = self.scratchpad.request
+        overrun = Signal()
+        # In registers, not as a sum and a comparison that all of the scratchpad waits for.
+        full = Signal()
+        record_address = Signal.like(request.payload.address)
+        m.d.sync += full.eq(control.completion_count + (record_taken & ~overrun) == control.completion_size)
+        m.d.comb += overrun.eq(record_valid & full)
+
         # The choice follows registers only, so a request that is offered stays as it is until taken:
         # `offer_record` is fixed while a fetch waits.
         fetch_waits = Signal()
@@ -256,7 +260,7 @@ class Sequencer(wiring.Component):
             m.d.comb += [
                 request.valid.eq(1),
                 request.payload.write.eq(1),
-                request.payload.address.eq(control.completion_base + control.completion_count),
+                request.payload.address.eq(record_address),
                 request.payload.data.eq(record),
                 request.payload.mask.eq(~0),
                 record_taken.eq(request.ready),
@@ -271,7 +275,10 @@ class Sequencer(wiring.Component):
             m.d.comb += record_taken.eq(1)
             m.d.sync += failed.eq(1)
         with m.If(record_taken & ~overrun):
-            m.d.sync += control.completion_count.eq(control.completion_count + 1)
+            m.d.sync += [
+                control.completion_count.eq(control.completion_count + 1),
+                record_address.eq(record_address + 1),
+            ]
 
         # -- What is outstanding --
         busy = [Signal(contexts, name=f"busy_{place}") for place in range(far_place + 1)]
@@ -400,7 +407,7 @@ class Sequencer(wiring.Component):
             copy.payload.count_minus_1.eq(words[0][16:]),
         ]
         ended = Signal()  # every atom of the batch has been executed
-        m.d.comb += ended.eq((to_fetch == 0) & ~reading & ~have)
+        m.d.comb += ended.eq((to_fetch == 0) & (reading == 0) & ~have)
 
         offered = Signal()
         m.d.sync += offered.eq((self.near_launch.valid | self.far_launch.valid | copy.valid) & ~pop)
@@ -430,6 +437,7 @@ class Sequencer(wiring.Component):
                         running.eq(1),
                         to_fetch.eq(control.command_count),
                         fetch_address.eq(control.command_base),
+                        record_address.eq(control.completion_base),
                     ]
                     m.next = "DECODE"
             with m.State("DECODE"):

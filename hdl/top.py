@@ -29,7 +29,7 @@ from .layouts import (
 from .memory.end import end_members
 from .memory_side import MemorySide
 from .mover import DataMover
-from .scratchpad import Scratchpad
+from .scratchpad import Scratchpad, ScratchpadRegisters
 from .sequencer import Sequencer
 from .walker.launch_group import LaunchGroup
 from .walker.walker import Walker
@@ -124,18 +124,25 @@ class Clew(wiring.Component):
 
         connect(m, flipped(self.s_axil), host_port.axi)
         connect(m, host_port.batch, sequencer.control)
-        connect(m, host_port.scratchpad, scratchpad.host)
-        connect(m, sequencer.scratchpad, scratchpad.sequencer)
-        connect(m, mover.scratchpad, scratchpad.mover)
         connect(m, sequencer.copy, mover.command)
-        connect(m, host_port.memory, bulk_merge.host)
-        connect(m, sequencer.memory, bulk_merge.sequencer)
-        connect(m, mover.memory, bulk_merge.mover)
 
         def join(name: str, shape: Any, source: Any, sink: Any) -> Value:
             return joined(m, name, source, sink, shape=shape, registered=config.boundary_registers)
 
-        passed = [
+        passed = []
+        for name, requester in (("host", host_port), ("sequencer", sequencer), ("mover", mover)):
+            source, sink = requester.memory, getattr(bulk_merge, name)
+            passed.append(join(f"{name}_request", MemoryRequest, source.request, sink.request))
+            connect(m, sink.response, source.response)
+            port = getattr(scratchpad, name)
+            if config.boundary_registers:
+                m.submodules[f"{name}_registers"] = registers = ScratchpadRegisters()
+                connect(m, requester.scratchpad, registers.requester)
+                connect(m, registers.scratchpad, port)
+                passed.append(registers.empty)
+            else:
+                connect(m, requester.scratchpad, port)
+        passed += [
             join("near_launch", Launch, sequencer.near_launch, link.launch),
             join("near_verdict", Verdict, link.verdict, sequencer.near_verdict),
             join("far_launch", Launch, sequencer.far_launch, far_launches.input),

@@ -24,12 +24,18 @@ _BUFFERS = (
     "near_verdict",
     "far_launch",
     "walk_response",
+    "host_request",
+    "sequencer_request",
+    "mover_request",
     "bulk_request",
     "bulk_response",
     "memory_launch",
     "memory_walk_request",
     "memory_bulk_request",
 )
+
+#: Of the scratchpad.
+_REQUESTERS = ("host", "sequencer", "mover")
 
 __all__ = ["Implementation", "blocks", "board_netlist", "implement", "require_folder", "write_bitstream"]
 
@@ -75,7 +81,10 @@ def blocks(config: DesignConfig, *, design: str = "design") -> dict[str, Sequenc
             f"{clew}.link",
             *(f"{clew}.{name}_buffer" for name in _BUFFERS if config.boundary_registers),
         ],
-        "scratchpad": [f"{clew}.scratchpad"],
+        "scratchpad": [
+            f"{clew}.scratchpad",
+            *(f"{clew}.{name}_registers" for name in _REQUESTERS if config.boundary_registers),
+        ],
         "sequencer": [f"{clew}.sequencer"],
         "mover": [f"{clew}.mover", f"{clew}.bulk_merge"],
         "host port, counters": [f"{clew}.host_port", f"{clew}.counters"],

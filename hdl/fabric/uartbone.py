@@ -298,19 +298,25 @@ class UartBone(wiring.Component):
                         m.d.sync += field_bytes.eq(0)
                         m.next = "ANSWER CRC"
                         with m.If((command == Command.CHECKED_READ) & (status == Status.DONE)):
-                            m.next = "ANSWER DATA"
+                            m.next = "ANSWER WORD"
+
+            with m.State("ANSWER WORD"):
+                # A cycle of its own: the memory is slow, and so is the CRC of the bytes that follow.
+                m.d.sync += word.eq(found_read.data)
+                m.next = "ANSWER DATA"
 
             with m.State("ANSWER DATA"):
-                # The word of the next cycle but one is asked for in every cycle.
                 m.d.comb += [
                     sending.eq(1),
-                    send.payload.eq(found_read.data.word_select(~field_bytes, 8)),
+                    send.payload.eq(word[24:]),
                     found_read.addr.eq(words + (sent & last_byte)),
                 ]
                 with m.If(sent):
+                    m.d.sync += word.eq(word << 8)
                     field_taken()
                     with m.If(last_byte):
                         m.d.sync += words.eq(words + 1)
+                        m.next = "ANSWER WORD"
                         with m.If(last_word):
                             m.next = "ANSWER CRC"
 

@@ -4,9 +4,13 @@ import random
 from typing import Any
 
 import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, connect, flipped
 
 from hdl.config import DesignConfig, ScratchpadConfig
-from hdl.scratchpad import Scratchpad
+from hdl.layouts import ScratchpadPort
+from hdl.scratchpad import Scratchpad, ScratchpadRegisters
 from tests.hdl.streams import monitor, put, randomly, run
 
 PORTS = ("sequencer", "mover", "host")
@@ -245,3 +249,75 @@ def test_random_accesses_of_all_ports_agree_with_a_plain_memory(seed: int) -> No
 
     run(dut, *(user(name) for name in PORTS), processes=[scoreboard])
     assert checked > 100
+
+
+# -- Registers in front of a port --
+
+
+class _Behind(wiring.Component):
+    """A scratchpad with registers in front of the sequencer's port; the host's is as it is."""
+
+    port: In(ScratchpadPort())
+    host: In(ScratchpadPort())
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.scratchpad = dut = scratchpad(2)
+        m.submodules.registers = registers = ScratchpadRegisters()
+        connect(m, flipped(self.port), registers.requester)
+        connect(m, registers.scratchpad, dut.sequencer)
+        connect(m, flipped(self.host), dut.host)
+        return m
+
+
+@pytest.mark.parametrize("share", [0, 0.5])
+def test_behind_registers_reads_are_answered_in_order(share: float) -> None:
+    rng = random.Random(7)
+    dut = _Behind()
+    golden = {address: 0 for address in range(12)}
+    expected: list[int] = []
+    answers: list[int] = []
+
+    async def user(ctx: Any) -> None:
+        stall = randomly(rng, share=share, longest=4)
+        for _ in range(150):
+            for _ in range(stall()):
+                await ctx.tick()
+            address, data, mask = rng.randrange(12), rng.getrandbits(256), rng.choice([ALL, 0xFF])
+            writes = share > 0 and rng.random() < 0.5
+            if writes:
+                golden[address] = merged(golden[address], data, mask)
+            else:
+                expected.append(golden[address])
+            request = {"address": address, "write": writes, "data": data, "mask": mask}
+            await put(ctx, dut.port.request, request)
+        await ctx.tick().repeat(20)
+
+    async def host(ctx: Any) -> None:
+        # It takes the banks of other atoms now and then.
+        for _ in range(60 if share else 0):
+            await write(ctx, dut.host, 12 + rng.randrange(4), 1, rng.choice([ALL, 1]))
+            await ctx.tick().repeat(rng.randint(1, 5))
+
+    async def listen(ctx: Any) -> None:
+        while True:
+            _, _, valid, data = await ctx.tick().sample(dut.port.read_valid, dut.port.read_data)
+            if valid:
+                answers.append(data)
+
+    run(dut, user, host, processes=[listen])
+    assert answers == expected and len(answers) > 40
+
+
+def test_behind_registers_a_read_takes_two_cycles_more() -> None:
+    dut = _Behind()
+
+    async def bench(ctx: Any) -> None:
+        await write(ctx, dut.port, 3, 77)
+        await put(ctx, dut.port.request, {"address": 3, "write": 0})
+        for _ in range(2):
+            assert not ctx.get(dut.port.read_valid)
+            await ctx.tick()
+        assert ctx.get(dut.port.read_valid) and ctx.get(dut.port.read_data) == 77
+
+    run(dut, bench)

@@ -50,6 +50,18 @@ DESIGN_MUTANTS: tuple[Mutant, ...] = (
         tests=("tests/hdl/fabric/test_stream_buffer.py",),
     ),
     Mutant(
+        name="completion ring overrun by one",
+        defect="that the ring is full is known a record too late",
+        edits=(
+            Replace(
+                "hdl/sequencer.py",
+                "control.completion_count + (record_taken & ~overrun) ==",
+                "control.completion_count ==",
+            ),
+        ),
+        tests=("tests/hdl/test_sequencer.py",),
+    ),
+    Mutant(
         name="link a cycle short",
         defect="messages cross the link in one cycle less than stated",
         edits=(
