@@ -85,7 +85,8 @@ class Scratchpad(wiring.Component):
         names = ("sequencer", "mover", "host")
         ports = [getattr(self, name) for name in names]
 
-        # One bit a port: its request is the second cycle of a masked write; it has waited long enough.
+        # One bit a port: its request is the second cycle of a masked write; it has waited long enough, which
+        # is a register, for all accesses wait for the choice.
         merging = Signal(len(ports))
         overdue = Signal(len(ports))
         writes = Signal(len(ports))
@@ -145,10 +146,10 @@ class Scratchpad(wiring.Component):
                 port.read_valid.eq(served & ~request.write),
             ]
             with m.If(served):
-                m.d.sync += [bank.eq(request.address[:bank_bits]), refused.eq(0)]
+                m.d.sync += [bank.eq(request.address[:bank_bits]), refused.eq(0), overdue[index].eq(0)]
             with m.Elif(port.request.valid & (refused != self.PATIENCE)):
                 m.d.sync += refused.eq(refused + 1)
-            if index:
-                # The sequencer goes first anyway.
-                m.d.comb += overdue[index].eq(refused == self.PATIENCE)
+                if index:
+                    # The sequencer goes first anyway.
+                    m.d.sync += overdue[index].eq(refused == self.PATIENCE - 1)
         return m

@@ -247,7 +247,8 @@ class Sequencer(wiring.Component):
         # In registers, not as a sum and a comparison that all of the scratchpad waits for.
         full = Signal()
         record_address = Signal.like(request.payload.address)
-        m.d.sync += full.eq(control.completion_count + (record_taken & ~overrun) == control.completion_size)
+        count, size = control.completion_count, control.completion_size
+        m.d.sync += full.eq(Mux(record_taken & ~overrun, (count + 1)[:16] == size, count == size))
         m.d.comb += overrun.eq(record_valid & full)
 
         # The choice follows registers only, so a request that is offered stays as it is until taken:

@@ -115,50 +115,51 @@ class AllBankRefresher(wiring.Component):
                 with m.Else():
                     m.d.sync += channel.eq(channel + 1)
 
-        def claim(*holds: Signal) -> None:
-            m.d.comb += [hold.eq(1) for hold in holds]
-
-        everything = (self.hold_row, self.hold_write, self.hold_read)
         left = Signal(range(self.drain + 1))
-        # Which of them the drain has come to: `left` is less than theirs. In registers, for all commands of
-        # the channel wait for it.
-        reached = Signal(len(everything))
+        # What is held in the next cycle. A register, for all commands of the channel wait for it.
+        held = Cat(self.hold_row, self.hold_write, self.hold_read)
         ahead = (self._rows_ahead, self._writes_ahead, self._reads_ahead)
+
+        def hold(everything: bool) -> None:
+            m.d.sync += held.eq(Const(everything).replicate(len(held)))
+
         with m.FSM():
             with m.State("IDLE"):
-                m.d.sync += [left.eq(self.drain), reached.eq(Cat(Const(self.drain < each) for each in ahead))]
+                m.d.sync += left.eq(self.drain)
+                hold(False)
                 with m.If(self.restart):
                     with m.If(self.quiet):
+                        hold(True)
                         m.next = "CLOSE"
                 with m.Elif((owed > self._postpone) | ((owed != 0) & ~self.walks & (self.idle | my_turn))):
                     m.d.comb += begin.eq(1)
+                    m.d.sync += held.eq(Cat(Const(self.drain < each) for each in ahead))
                     m.next = "DRAIN"
                     with m.If(self.idle):
+                        hold(True)
                         m.next = "PRECHARGE"
             with m.State("DRAIN"):
                 # In this cycle `left` are left, this one included, before that of PREA.
-                m.d.sync += [left.eq(left - 1), reached.eq(Cat(left <= each for each in ahead))]
-                m.d.comb += Cat(everything).eq(reached)
+                m.d.sync += [left.eq(left - 1), held.eq(Cat(left <= each for each in ahead))]
                 with m.If(left == 1):
+                    hold(True)
                     m.next = "PRECHARGE"
             with m.State("PRECHARGE"):
-                claim(*everything)
                 each_channel(self.precharge_all, RowOp.PRECHARGE_ALL)
                 with m.If(finished):
                     m.next = "REFRESH"
             with m.State("REFRESH"):
-                claim(*everything)
                 each_channel(self.refresh_all, RowOp.REFRESH_ALL)
                 with m.If(finished):
+                    hold(False)
                     m.next = "IDLE"
             with m.State("CLOSE"):
-                claim(*everything)
                 each_channel(self.precharge_all, RowOp.PRECHARGE_ALL)
                 with m.If(finished):
                     m.next = "SETTLE"
             with m.State("SETTLE"):
-                claim(*everything)
                 with m.If(self.settled):
+                    hold(False)
                     m.next = "RESTARTED"
             with m.State("RESTARTED"):
                 m.d.comb += self.restarted.eq(self.restart)

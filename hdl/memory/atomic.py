@@ -117,8 +117,10 @@ class AtomicUnit(wiring.Component):
         with m.FSM():
             with m.State("PASS"):
                 m.d.comb += self.idle.eq(1)
-                with m.If(request.valid & request.ready & dependent):
+                # Of no use before the first that depends, but this is a short way to so many registers.
+                with m.If(asked.valid):
                     m.d.sync += kept.eq(asked.payload)
+                with m.If(request.valid & request.ready & dependent):
                     m.next = "READ"
             with m.State("READ"):
                 m.d.comb += reading.eq(1)

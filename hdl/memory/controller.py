@@ -47,8 +47,8 @@ CONTROLLER_COMMANDS = frozenset(Command)
 
 class Controller(wiring.Component):
     """A channel's controller. A request accepted in cycle 0 is on a bus in cycle 2 if nothing is in its way
-    (each decision stage more, and boundary registers, add a cycle); a read's data leaves in the cycle it comes
-    from the device, with ECC one cycle later.
+    (each decision stage more, and boundary registers, add a cycle); a read's data leaves in the cycle it
+    comes from the device, with ECC one cycle later.
 
     With a `clock_ratio` above 1 the front end, from the memory port to the bank queues, is slower: the port
     moves only where `enable` is high, a request has a slow cycle on its way into its queue, and a response is

@@ -155,6 +155,8 @@ class Refresher(wiring.Component):
             self.hold_write.eq(all_banks.hold_write),
             self.hold_read.eq(all_banks.hold_read),
         ]
+        # With a command of its own it holds the row bus anyway.
+        row_block: Value = all_banks.hold_row
         row_op: Value = all_banks.row_op
         row_unit: Value = all_banks.pseudo_channel << self._organisation.banks.bit_length() - 1
         if self._banks is not None:
@@ -176,11 +178,12 @@ class Refresher(wiring.Component):
             ]
             # The two never command in the same cycle: a restart disables one and the mode the other.
             chosen = banks.row_op != RowOp.NOP
+            row_block = row_block | chosen
             row_op, row_unit = Mux(chosen, banks.row_op, row_op), Mux(chosen, banks.row_unit, row_unit)
         m.d.comb += [
             self.row_op.eq(row_op),
             self.row_unit.eq(row_unit),
-            self.row_block.eq(all_banks.hold_row | (self.row_op != RowOp.NOP)),
+            self.row_block.eq(row_block),
         ]
         return m
 

@@ -216,7 +216,7 @@ class Scheduler(wiring.Component):
         still: Value | None = None,
     ) -> Value:
         """The same for what one of the best is picked from, with four stages. `still` are the banks that the
-        refresher and the room for responses leave in this cycle; time leaves all but those in `masked`: the
+        refresher leaves in this cycle. Time and the room for responses leave all but those in `masked`: the
         table relates commands of one bus, and those of one bank."""
         vector = self._handed(m, name, value, stages=4, masked=masked)
         if still is None or self._config.decision_stages < 4:
@@ -337,8 +337,8 @@ class Scheduler(wiring.Component):
 
         # -- Column command. Batches keep the banks of a stream in step: what came before goes first, so the
         # hits of one row are all served before those of the next row take turns with them --
-        read_room = (self.read_room & ~self.hold_read).replicate(units)
-        write_room = (~self.hold_write).replicate(units)
+        read_room = self.read_room.replicate(units)
+        read_free, write_free = ((~hold).replicate(units) for hold in (self.hold_read, self.hold_write))
         write_hit = seen["write_hit"]
         # In its turn a bank's candidates all read or all write, but for strict banks out of turn.
         column = self._named(
@@ -347,8 +347,8 @@ class Scheduler(wiring.Component):
             seen["any_hit"]
             & ~self.block
             & (
-                (bus_writes & write_hit & self.write & write_room)
-                | (~bus_writes & ~write_hit & self.read & read_room)
+                (bus_writes & write_hit & self.write & write_free)
+                | (~bus_writes & ~write_hit & self.read & read_free & read_room)
             ),
         )
         column_level = self._best(
@@ -361,7 +361,7 @@ class Scheduler(wiring.Component):
             "column_picked",
             column_level,
             masked=acted | issues_column.replicate(units),
-            still=~self.block & Mux(serves_write, write_room, read_room),
+            still=~self.block & Mux(serves_write, write_free, read_free),
         )
         lowest_column, column_unit = self._pick(m, "column", column_level, issues_column)
         closing = (lowest_column & self._picked(m, "picked_closing", seen["closing"])).any()

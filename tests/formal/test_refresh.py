@@ -103,6 +103,15 @@ class Deadlines:
             Assert(machine.state("PRECHARGE", "REFRESH", "CLOSE") | (channel == 0)),
             Assert(~machine.state("DRAIN") | (machine["left"] <= self._block._all_banks.drain)),
         ]
+        spec = self._block._all_banks
+        holding = machine.state("PRECHARGE", "REFRESH", "CLOSE", "SETTLE")
+        for name, ahead in (
+            ("hold_row", spec._rows_ahead),
+            ("hold_write", spec._writes_ahead),
+            ("hold_read", spec._reads_ahead),
+        ):
+            drained = machine.state("DRAIN") & (machine["left"] < ahead)
+            m.d.comb += Assert(machine[name] == (holding | drained))
         for unit, debt in enumerate(self._debts):
             begun = machine.state("DRAIN", "PRECHARGE") | (
                 machine.state("REFRESH") & (channel <= unit // organisation.banks)

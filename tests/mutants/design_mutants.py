@@ -55,8 +55,8 @@ DESIGN_MUTANTS: tuple[Mutant, ...] = (
         edits=(
             Replace(
                 "hdl/sequencer.py",
-                "control.completion_count + (record_taken & ~overrun) ==",
-                "control.completion_count ==",
+                "Mux(record_taken & ~overrun, (count + 1)[:16] == size, count == size)",
+                "count == size",
             ),
         ),
         tests=("tests/hdl/test_sequencer.py",),

@@ -372,7 +372,7 @@ def test_a_command_is_not_picked_from_what_another_made_too_early(stages: int) -
 
 
 @pytest.mark.parametrize("stages", range(1, 6))
-@pytest.mark.parametrize("claim", ["block", "hold_read", "read_room"])
+@pytest.mark.parametrize("claim", ["block", "hold_read"])
 def test_what_a_refresh_claims_is_left_alone_at_once(claim: str, stages: int) -> None:
     dut = Scheduler(DesignConfig(controller=dataclasses.replace(CONFIG.controller, decision_stages=stages)))
 
@@ -383,7 +383,7 @@ def test_what_a_refresh_claims_is_left_alone_at_once(claim: str, stages: int) ->
             ctx.set(dut.hold_read, 0)
             for _ in range(before):
                 await ctx.tick()
-            ctx.set(getattr(dut, claim), {"block": 1 << BANK, "hold_read": 1, "read_room": 0}[claim])
+            ctx.set(getattr(dut, claim), {"block": 1 << BANK, "hold_read": 1}[claim])
             for _ in range(stages + 2):
                 assert _decided(ctx, dut)[:2] == (RowOp.NOP, ColumnOp.NOP)
                 await ctx.tick()
