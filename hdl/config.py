@@ -387,6 +387,10 @@ class DesignConfig:
     the memory; a read of the scratchpad two."""
     checker: bool = False
     """Build the RTL protocol checker in. Compiled runs record their commands and check those instead."""
+    clock_gate: bool = False
+    """Leave out the clock edges at which nothing would change but counts of passing time, see `ClockGate`:
+    it saves the power of an ASIC, and most of the time of a simulation. A board has no such clock. Designs of
+    more than one channel, with stages, ECC, a cache, histograms or a checker have none either (`sleeps`)."""
 
     def __post_init__(self) -> None:
         _require(self.clock_ratio in (1, 2, 4), "clock_ratio", self.clock_ratio, "1, 2 or 4")
@@ -417,6 +421,20 @@ class DesignConfig:
             "axi.address_bits",
             self.axi.address_bits,
             f"at least the {needed} that the memory's bytes need",
+        )
+
+    @property
+    def sleeps(self) -> bool:
+        """There is a clock gate."""
+        return (
+            self.clock_gate
+            and self.memory.end == "model"
+            and self.memory.channels == 1
+            and self.clock_ratio == 1
+            and self.walker.execute_stages == 1
+            and self.controller.decision_stages == 1
+            and not (self.controller.ecc or self.boundary_registers or self.checker)
+            and not (self.cache.built or self.histogram.built)
         )
 
     def as_dict(self) -> dict[str, object]:
@@ -486,7 +504,7 @@ CONFIGS: dict[str, DesignConfig] = {
         boundary_registers=True,
     ),
     # Without histograms: its host has the logs of every hop, and they would cost a twentieth of the speed.
-    "simulation": DesignConfig(memory=MemoryConfig(storage="dpi")),
+    "simulation": DesignConfig(memory=MemoryConfig(storage="dpi"), clock_gate=True),
     "testbench": DesignConfig(memory=MemoryConfig(storage="dpi"), histogram=_HISTOGRAM, checker=True),
 }
 

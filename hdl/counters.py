@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from .clock_gate import SLEPT_BITS
 from .layouts import RowClass, RowOp
 
 __all__ = ["EventCounters"]
@@ -29,6 +30,8 @@ class EventCounters(wiring.Component):
     read, write : In(1), row_class : In(RowClass), row_op : In(RowOp), violation : In(1)
         `channels` times: of this cycle's access, row command and report of the checker.
     cycles : Out(64), and one Out(32) for each COUNT_ register
+    slept : In(SLEPT_BITS)
+        See `ClockGate`. Whoever counts here is awake when it does.
     """
 
     def __init__(self, *, channels: int) -> None:
@@ -43,6 +46,7 @@ class EventCounters(wiring.Component):
                 "row_op": In(RowOp).array(channels),
                 "violation": In(1).array(channels),
                 "cycles": Out(64),
+                "slept": In(SLEPT_BITS),
                 "reads": Out(32),
                 "writes": Out(32),
                 "row_hits": Out(32),
@@ -71,7 +75,7 @@ class EventCounters(wiring.Component):
             with m.If(self.active & counted.any()):
                 m.d.sync += counter.eq(counter + sum(counted))
         with m.If(self.active):
-            m.d.sync += self.cycles.eq(self.cycles + 1)
+            m.d.sync += self.cycles.eq(self.cycles + self.slept + 1)
         violated = Cat(self.violation)
         with m.If(violated.any()):
             m.d.sync += self.violations.eq(self.violations + sum(violated))

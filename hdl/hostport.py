@@ -114,6 +114,10 @@ class HostPort(wiring.Component):
         Only with `config.histogram`.
     interrupt : Out(1)
         Level: a batch is done and the host has enabled and not cleared it.
+    wake : Out(1)
+        The host begins an access in this cycle.
+    sleeps : Out(1)
+        See `ClockGate`.
     """
 
     _COUNTS = tuple(register.name for register in REGISTERS if register.name.startswith("COUNT_"))
@@ -134,6 +138,8 @@ class HostPort(wiring.Component):
             ),
             "cycles": In(64),
             "interrupt": Out(1),
+            "wake": Out(1),
+            "sleeps": Out(1),
         }
         members |= {name.lower(): In(32) for name in self._COUNTS}
         if config.controller.ecc:
@@ -148,6 +154,7 @@ class HostPort(wiring.Component):
         m.submodules.axi = axi = AxiLiteSubordinate()
         wiring.connect(m, wiring.flipped(self.axi), axi.axi)
         request, response = axi.request, axi.response
+        m.d.comb += self.wake.eq(self.axi.awvalid | self.axi.wvalid | self.axi.arvalid)
 
         batch, settings = self.batch, self.settings
         done = Signal()
@@ -354,12 +361,15 @@ class HostPort(wiring.Component):
         wrote = Signal()
         with m.If(request.valid & request.ready):
             m.d.sync += [lane.eq(word), wrote.eq(write)]
-        self._account(m, request, response, (writes, write_crc), (reads, read_crc))
+        due = self._account(m, request, response, (writes, write_crc), (reads, read_crc))
         result = Signal(32)
         result_error = Signal()
 
         with m.FSM():
             with m.State("REQUEST"):
+                m.d.comb += self.sleeps.eq(
+                    axi.sleeps & ~(request.valid | batch.done | due | scratchpad.valid | answer.valid)
+                )
                 with m.If(request.valid):
                     with m.If(in_register):
                         m.d.comb += [request.ready.eq(1), register_write.eq(write & strobe.all())]
@@ -412,8 +422,11 @@ class HostPort(wiring.Component):
         response: wiring.PureInterface,
         writes: tuple[Signal, Signal],
         reads: tuple[Signal, Signal],
-    ) -> None:
-        """Counts the accesses that are accepted, and keeps the CRC of what they carried."""
+    ) -> Signal:
+        """Counts the accesses that are accepted, and keeps the CRC of what they carried.
+
+        Returns whether one was answered in the cycle before, and is counted in this one.
+        """
         address = Signal.like(request.payload.address)
         write, counted = Signal(), Signal()
         data = Signal(32)
@@ -429,12 +442,17 @@ class HostPort(wiring.Component):
         # A cycle later, for what a read found comes late in its own; accesses are further apart.
         due, due_write = Signal(), Signal()
         due_data = Signal(64)
-        m.d.sync += [
-            due.eq(response.valid & response.ready & ~response.payload.error & counted),
-            due_write.eq(write),
-            due_data.eq(Cat(address, Const(0, 32 - len(address)), Mux(write, data, response.payload.data))),
-        ]
+        answered = response.valid & response.ready & ~response.payload.error & counted
+        m.d.sync += due.eq(answered)
+        with m.If(answered):
+            m.d.sync += [
+                due_write.eq(write),
+                due_data.eq(
+                    Cat(address, Const(0, 32 - len(address)), Mux(write, data, response.payload.data))
+                ),
+            ]
         after = crc32_next(Mux(due_write, writes[1], reads[1]), due_data)
         for (count, crc), mine in ((writes, due_write), (reads, ~due_write)):
             with m.If(due & mine):
                 m.d.sync += [count.eq(count + 1), crc.eq(after)]
+        return due

@@ -6,6 +6,7 @@ from amaranth.hdl import Const, EnableInserter, Module, Mux, ResetInserter, Valu
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from .clock_gate import SLEPT_BITS
 from .config import DesignConfig
 from .fabric.arbiter import Arbiter
 from .fabric.clock_divider import ClockDivider
@@ -63,6 +64,8 @@ class MemoryChannel(wiring.Component):
         See `Controller`. During a restart the arbiter begins with its reset turn.
     idle : Out(1)
         The near walker is.
+    slept : In(SLEPT_BITS), sleeps : Out(1)
+        See `ClockGate`. It sleeps with a memory of ours, a `clock_ratio` of 1 and no boundary registers only.
     port : Out(PortMonitor)
         Monitor: what passes the memory port below the arbiter.
     hop : Out(HopMonitor)
@@ -86,6 +89,8 @@ class MemoryChannel(wiring.Component):
                 "restart": In(1),
                 "restarted": Out(1),
                 "idle": Out(1),
+                "slept": In(SLEPT_BITS),
+                "sleeps": Out(1),
                 "hop": Out(HopMonitor()),
                 "port": Out(PortMonitor()),
                 **end_members(config),
@@ -157,7 +162,12 @@ class MemoryChannel(wiring.Component):
             self.restarted.eq(below.restarted),
         ]
         if config.memory.controlled:
-            m.d.comb += below.refresh.eq(self.refresh)
+            m.d.comb += [below.refresh.eq(self.refresh), below.slept.eq(self.slept)]
+            if config.clock_ratio == 1 and not registered:
+                m.d.comb += [
+                    near_walker.slept.eq(self.slept),
+                    self.sleeps.eq(near_walker.sleeps & arbiter.sleeps & below.sleeps),
+                ]
         for name, member in end_members(config).items():
             outer, inner = getattr(self, name), getattr(below, name)
             if member.is_signature:

@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Module, ResetInserter, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from .clock_gate import SLEPT_BITS
 from .config import DesignConfig
 from .fabric.pass_queue import PassQueue
 from .fabric.router import Router
@@ -58,6 +59,8 @@ class MemorySide(wiring.Component):
         See `Controller`: all controllers have restarted.
     idle : Out(1)
         Every near walker is, and no walk is on its way to one.
+    slept : In(SLEPT_BITS), sleeps : Out(1)
+        See `ClockGate`. It sleeps with one channel only.
     hop, port : Out, `channels` times
         Monitors, see `MemoryChannel`.
     row, column, access, violation, violation_rule, errors, m_axi : Out, `channels` times
@@ -81,6 +84,8 @@ class MemorySide(wiring.Component):
             "restart": In(1),
             "restarted": Out(1),
             "idle": Out(1),
+            "slept": In(SLEPT_BITS),
+            "sleeps": Out(1),
             "hop": Out(HopMonitor()).array(channels),
             "port": Out(PortMonitor()).array(channels),
             **self._end_members(),
@@ -132,7 +137,9 @@ class MemorySide(wiring.Component):
             self.idle.eq(launches.idle & Cat(channel.idle for channel in channels).all()),
         ]
 
+        m.d.comb += [channel.slept.eq(self.slept) for channel in channels]
         if len(channels) == 1:
+            m.d.comb += self.sleeps.eq(launches.sleeps & channels[0].sleeps)
             for name in ("walk", "bulk"):
                 connect(m, flipped(getattr(self, name)), getattr(channels[0], name))
             connect(m, launches.output, channels[0].launch)

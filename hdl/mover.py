@@ -40,6 +40,8 @@ class DataMover(wiring.Component):
         How many did; stops at 65,535.
     clear : In(1)
         Forgets the errors.
+    sleeps : Out(1)
+        See `ClockGate`.
     """
 
     #: Atoms read from the scratchpad that may wait for the memory: enough for one a cycle.
@@ -52,6 +54,7 @@ class DataMover(wiring.Component):
     errors: Out(1)
     error_count: Out(16)
     clear: In(1)
+    sleeps: Out(1)
 
     def __init__(self, config: DesignConfig) -> None:
         self.config = config
@@ -100,15 +103,19 @@ class DataMover(wiring.Component):
 
         with m.FSM():
             with m.State("IDLE"):
-                m.d.comb += [self.idle.eq(1), self.command.ready.eq(1)]
-                m.d.sync += [
-                    command.eq(self.command.payload),
-                    count.eq(self.command.p.count_minus_1 + 1),
-                    issued.eq(0),
-                    fetched.eq(0),
-                    arrived.eq(0),
+                m.d.comb += [
+                    self.idle.eq(1),
+                    self.command.ready.eq(1),
+                    self.sleeps.eq(~(self.command.valid | response.valid | self.clear)),
                 ]
                 with m.If(self.command.valid):
+                    m.d.sync += [
+                        command.eq(self.command.payload),
+                        count.eq(self.command.p.count_minus_1 + 1),
+                        issued.eq(0),
+                        fetched.eq(0),
+                        arrived.eq(0),
+                    ]
                     m.next = "COPY"
 
             with m.State("COPY"):

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .clock_gate import CLOCK_GATE_MODULE
 from .config import DesignConfig, named_config
 from .generate import verilog
 from .port_table import ports
@@ -40,10 +41,12 @@ def _git_revision() -> str | None:
 
 
 def _external_modules(config: DesignConfig) -> list[str]:
-    """The modules with a body in C that the Verilog of `config` instantiates and does not hold."""
+    """The modules that the Verilog of `config` instantiates and does not hold: those with a body in C, and
+    the cell of a clock gate."""
     return [
         *(["clew_storage"] if config.memory.end == "model" and config.memory.storage == "dpi" else []),
         *(["clew_cache_cells"] if config.cache.body == "dpi" else []),
+        *([CLOCK_GATE_MODULE] if config.sleeps else []),
     ]
 
 

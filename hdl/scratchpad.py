@@ -62,6 +62,8 @@ class Scratchpad(wiring.Component):
     Members
     -------
     sequencer, mover, host : In(ScratchpadPort())
+    sleeps : Out(1)
+        See `ClockGate`.
     """
 
     #: Cycles of refusal after which a port goes first.
@@ -72,6 +74,7 @@ class Scratchpad(wiring.Component):
     sequencer: In(ScratchpadPort())
     mover: In(ScratchpadPort())
     host: In(ScratchpadPort())
+    sleeps: Out(1)
 
     def __init__(self, config: DesignConfig) -> None:
         self.config = config.scratchpad
@@ -93,6 +96,10 @@ class Scratchpad(wiring.Component):
         write_data = [Signal(ATOM_WIDTH, name=f"{name}_write_data") for name in names]
         serves = [Signal(len(ports), name=f"bank{bank}_serves") for bank in range(bank_count)]
         read_data = []
+
+        m.d.comb += self.sleeps.eq(
+            ~Cat(merging, *(port.request.valid | port.read_valid for port in ports)).any()
+        )
 
         for bank in range(bank_count):
             m.submodules[f"bank{bank}"] = sram = memory.Memory(shape=ATOM_WIDTH, depth=bank_atoms, init=[])

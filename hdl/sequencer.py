@@ -7,6 +7,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, fifo, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from .clock_gate import SLEPT_BITS
 from .config import DesignConfig
 from .layouts import (
     ATOM_WIDTH,
@@ -143,6 +144,8 @@ class Sequencer(wiring.Component):
         Handshake with the controllers, see `Controller`.
     walk : Out(WalkMonitor)
         Monitor: a walk whose verdict was taken in the cycle before.
+    slept : In(SLEPT_BITS), sleeps : Out(1)
+        See `ClockGate`.
     """
 
     def __init__(self, config: DesignConfig) -> None:
@@ -164,6 +167,8 @@ class Sequencer(wiring.Component):
                 "restart": Out(1),
                 "restarted": In(1),
                 "walk": Out(WalkMonitor()),
+                "slept": In(SLEPT_BITS),
+                "sleeps": Out(1),
             }
         )
 
@@ -178,10 +183,10 @@ class Sequencer(wiring.Component):
         running = Signal()
         failed = Signal()
         clock = Signal(32)  # time stamps of walks; wraps, differences stay right
-        m.d.sync += clock.eq(clock + 1)
+        m.d.sync += clock.eq(clock + self.slept + 1)
         m.d.comb += control.active.eq(running)
         with m.If(running):
-            m.d.sync += control.batch_cycles.eq(control.batch_cycles + 1)
+            m.d.sync += control.batch_cycles.eq(control.batch_cycles + self.slept + 1)
 
         # -- Fetch: command atoms, in order, ahead of execution --
         m.submodules.fetched = fetched = fifo.SyncFIFO(width=ATOM_WIDTH, depth=_FETCH_DEPTH)
@@ -413,8 +418,18 @@ class Sequencer(wiring.Component):
         offered = Signal()
         m.d.sync += offered.eq((self.near_launch.valid | self.far_launch.valid | copy.valid) & ~pop)
 
+        # A batch goes on when something is fetched, a verdict or an answer comes, or the last one has.
+        waits = Signal()
+        m.d.comb += self.sleeps.eq(
+            waits
+            & ~(pop | accept | answer.valid | record_valid | fetched.w_en | fetch_waits)
+            & ~(request.valid | offered | self.walk.ended | control.start)
+            & ((reading == 0) & (to_note == 0) & (full == (count == size)))
+        )
+
         with m.FSM():
             with m.State("IDLE"):
+                m.d.comb += waits.eq(1)
                 with m.If(control.start):
                     m.d.comb += self.copy_clear.eq(1)
                     m.d.sync += [
@@ -446,6 +461,10 @@ class Sequencer(wiring.Component):
                 with m.If(failed & ~offered):
                     m.next = "DISCARD"
                 with m.Elif(have):
+                    m.d.comb += waits.eq(
+                        (header.op == CommandOp.FENCE)
+                        | ((header.op == CommandOp.WALK) & ~launch_bad & contexts_busy)
+                    )
                     with m.Switch(header.op):
                         with m.Case(CommandOp.NOP):
                             m.d.comb += pop.eq(1)
@@ -482,6 +501,8 @@ class Sequencer(wiring.Component):
                     ]
                     m.d.comb += control.done.eq(1)
                     m.next = "IDLE"
+                with m.Else():
+                    m.d.comb += waits.eq(1)
             with m.State("WRITE"):
                 m.d.comb += [write.valid.eq(have), pop.eq(have & write.ready), write_sent.eq(pop)]
                 with m.If(pop):

@@ -2,10 +2,21 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, ClockDomain, ClockSignal, Module, ResetInserter, ResetSignal, Value
+from amaranth.hdl import (
+    Cat,
+    ClockDomain,
+    ClockSignal,
+    DomainRenamer,
+    Fragment,
+    Module,
+    ResetInserter,
+    ResetSignal,
+    Value,
+)
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from .clock_gate import ClockGate
 from .config import DesignConfig
 from .counters import EventCounters
 from .error_log import ErrorLog
@@ -103,7 +114,15 @@ class Clew(wiring.Component):
         member = getattr(self, name)
         return [member] if self._config.memory.channels == 1 else list(member)
 
-    def elaborate(self, platform: object) -> Module:
+    def elaborate(self, platform: object) -> Module | Fragment:
+        gate = ClockGate()
+        m = self.on_one_clock(gate)
+        return self._gated(m, gate) if self._config.sleeps else m
+
+    def on_one_clock(self, gate: ClockGate) -> Module:
+        """The design without its clock gate, but with all that `gate` is asked and tells: unless somebody
+        drives its `slept`, no edge was ever left out.
+        """
         m = Module()
         config = self._config
 
@@ -242,7 +261,35 @@ class Clew(wiring.Component):
             m.domains.axi_outside = ClockDomain("axi_outside", reset_less=True)
             m.d.comb += [ClockSignal(domain).eq(self.m_axi_aclk) for domain in ("axi", "axi_outside")]
             m.d.axi_outside += ResetSignal("axi").eq(~self.m_axi_aresetn)
+        sleepers = (
+            *(host_port, sequencer, scratchpad, mover, bulk_merge),
+            *(far_launches, far_walker, link, memory_side),
+        )
+        m.d.comb += [
+            gate.wake.eq(host_port.wake | ResetSignal()),
+            gate.sleeps.eq(Cat(sleeper.sleeps for sleeper in sleepers).all()),
+            *(
+                sleeper.slept.eq(gate.slept)
+                for sleeper in (sequencer, far_walker, link, memory_side, counters)
+            ),
+        ]
         return m
+
+    @staticmethod
+    def _gated(m: Module, gate: ClockGate) -> Fragment:
+        """The design `m` on the clock of `gate`, without a level of hierarchy more.
+
+        Its reset is registered on that clock, too: what depends on a register of the free clock, simulators
+        would compute in every cycle.
+        """
+        design = Fragment.get(DomainRenamer("awake")(m), None)
+        design.add_domains(ClockDomain("awake"), ClockDomain("awake_outside", reset_less=True))
+        design.add_subfragment(Fragment.get(gate, None), "clock_gate")
+        design.add_statements(
+            "comb", *(ClockSignal(domain).eq(gate.clk) for domain in ("awake", "awake_outside"))
+        )
+        design.add_statements("awake_outside", ResetSignal("awake").eq(ResetSignal("sync")))
+        return design
 
     def _count(self, m: Module, counters: EventCounters, memory_side: MemorySide) -> None:
         """What the counters listen to: accesses at the device, or where there is none at the memory port."""

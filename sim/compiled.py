@@ -25,6 +25,7 @@ from .surroundings import simulated
 from .verilator import (
     AXI_MEMORY_SOURCES,
     CACHE_SOURCES,
+    CLOCK_GATE_SOURCES,
     STORAGE_SOURCES,
     Training,
     build_once,
@@ -207,6 +208,7 @@ def build_library(
         storage=config.memory.controlled and config.memory.storage == "dpi",
         modules=() if config.memory.controlled else AXI_MEMORY_SOURCES,
         cache=config.cache.body == "dpi",
+        clock_gate=config.sleeps,
         training=training,
         waves=waves,
         announce=announce,
@@ -219,6 +221,7 @@ def compile_library(
     channels: int = 1,
     storage: bool = True,
     cache: bool = False,
+    clock_gate: bool = False,
     modules: Sequence[Path] = (),
     flags: Sequence[str] = (),
     training: Training | None = None,
@@ -227,8 +230,9 @@ def compile_library(
 ) -> Path:
     """The shared library of the Verilog file `design`, whose top has the ports of `Clew` with `channels`.
 
-    With `storage` and `cache` it has the `dpi` bodies of these, with `waves` the recorder of that format;
-    `modules` are further files that the design needs, `flags` further ones of Verilator.
+    With `storage` and `cache` it has the `dpi` bodies of these, with `clock_gate` the cell of one, with
+    `waves` the recorder of that format; `modules` are further files that the design needs, `flags` further
+    ones of Verilator.
     """
     header = f"#define CLEW_CHANNELS {channels}\n"
     if waves is not None:
@@ -242,6 +246,7 @@ def compile_library(
             # Where the design has its own memory, the C++ part stays empty.
             *(STORAGE_SOURCES if storage else STORAGE_SOURCES[1:]),
             *(CACHE_SOURCES if cache else ()),
+            *(CLOCK_GATE_SOURCES if clock_gate else ()),
         ],
         header=("channels.h", header),
         flags=[*flags, *(() if waves is None else (f"--trace-{waves}",))],

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AXI_MEMORY_SOURCES",
     "CACHE_SOURCES",
+    "CLOCK_GATE_SOURCES",
     "STORAGE_SOURCES",
     "VERILATOR_FLAGS",
     "BuildError",
@@ -59,6 +60,9 @@ AXI_MEMORY_SOURCES = tuple(_NATIVE / name for name in ("clew_axi_memory.v", "axi
 
 #: What a design with the `dpi` body of the cache needs besides.
 CACHE_SOURCES = tuple(_NATIVE / name for name in ("clew_cache.v", "cache.cpp"))
+
+#: What a design with a clock gate needs besides.
+CLOCK_GATE_SOURCES = (_NATIVE / "clew_clock_gate.v",)
 
 #: Verilator has optimised before: -O3 takes twice the compiler's time and makes no model measurably faster.
 _OPTIMISE = "-O1"

@@ -30,6 +30,8 @@ class Arbiter(wiring.Component):
     -------
     near, far, bulk : In(MemoryPort)
     memory : Out(MemoryPort)
+    sleeps : Out(1)
+        See `ClockGate`.
     """
 
     #: Walk requests that may pass a bulk request that waits.
@@ -41,6 +43,7 @@ class Arbiter(wiring.Component):
     far: In(MemoryPort())
     bulk: In(MemoryPort())
     memory: Out(MemoryPort())
+    sleeps: Out(1)
 
     def __init__(self, config: DesignConfig) -> None:
         self.config = config
@@ -74,7 +77,12 @@ class Arbiter(wiring.Component):
                 ]
 
         taken = out.valid & out.ready
-        m.d.sync += [held.eq(out.valid & ~out.ready), held_grant.eq(grant)]
+        m.d.sync += held.eq(out.valid & ~out.ready)
+        with m.If(out.valid):
+            m.d.sync += held_grant.eq(grant)
+        m.d.comb += self.sleeps.eq(
+            ~(near.valid | far.valid | bulk.valid | held | self.memory.response.valid) & (passed == 0)
+        )
         with m.If(taken & (grant != _Grant.BULK)):
             m.d.sync += far_is_next.eq(grant == _Grant.NEAR)
         with m.If(~bulk.valid | (taken & (grant == _Grant.BULK))):

@@ -96,11 +96,14 @@ class AxiLiteSubordinate(wiring.Component):
     request : Out(stream of HostRequest)
     response : In(stream of HostResponse)
         Exactly one for each request, in a cycle after the request's acceptance.
+    sleeps : Out(1)
+        See `ClockGate`: nothing is under way. A new access has to wake it.
     """
 
     axi: In(AxiLite())
     request: Out(stream.Signature(HostRequest))
     response: In(stream.Signature(HostResponse))
+    sleeps: Out(1)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -151,6 +154,7 @@ class AxiLiteSubordinate(wiring.Component):
 
         with m.FSM():
             with m.State("IDLE"):
+                m.d.comb += self.sleeps.eq(~(write_address_full | write_data_full | read_address_full))
                 next_access()
 
             with m.State("REQUEST"):

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
+from ..clock_gate import SLEPT_BITS
 from .message import LONGEST_BYTES
 
 __all__ = ["Channel"]
@@ -46,6 +47,8 @@ class Channel(wiring.Component):
         Cycles; constant while a message is in the channel.
     idle : Out(1)
         No message is in the channel.
+    slept : In(SLEPT_BITS), sleeps : Out(1)
+        See `ClockGate`.
     """
 
     #: Cycles from acceptance to the offer at the far end, with latency 0.
@@ -59,7 +62,12 @@ class Channel(wiring.Component):
         self.kinds = dict(kinds)
         self.credits = credits
         self.latency_bits = latency_bits
-        members: dict[str, Any] = {"latency": In(latency_bits), "idle": Out(1)}
+        members: dict[str, Any] = {
+            "latency": In(latency_bits),
+            "idle": Out(1),
+            "slept": In(SLEPT_BITS),
+            "sleeps": Out(1),
+        }
         for kind, shape in self.kinds.items():
             members[kind] = In(stream.Signature(shape))
             members[f"{kind}_cycles"] = In(range(LONGEST_BYTES + 1))
@@ -73,7 +81,7 @@ class Channel(wiring.Component):
         # The last message of a full queue arrives this long after its acceptance; the clock must not come
         # round to its stamp before.
         now = Signal(bits_for(2**self.latency_bits + depth * LONGEST_BYTES))
-        m.d.sync += now.eq(now + 1)
+        m.d.sync += now.eq(now + self.slept + 1)
 
         # Pointers have a bit more than an index, so that a full queue differs from an empty one. Between
         # `head` and `arrived` messages wait to be taken, between `arrived` and `tail` they travel.
@@ -123,10 +131,10 @@ class Channel(wiring.Component):
             rooms.append(room)
 
         near = [getattr(self, kind) for kind in self.kinds]
+        last_second = Signal()
         if two:
             # The kind sent last waits when both could be sent. An empty channel forgets which that was: what
             # follows must not depend on what was before.
-            last_second = Signal()
             with m.If(accepted):
                 m.d.sync += last_second.eq(sent_second)
             with m.Elif(self.idle):
@@ -156,6 +164,19 @@ class Channel(wiring.Component):
             stamp_write.addr.eq(tail),
             stamp_write.data.eq(now + self.minimum_latency + self.latency + behind),
             stamp_write.en.eq(accepted),
+        ]
+        # The stamp of the message that arrives next may not have come by the edge after this one.
+        early, rests = Signal(), Signal()
+        m.d.comb += [
+            early.eq((arrived == tail) | ((stamp_read.data - now)[: len(now)] > self.slept + 1)),
+            rests.eq(~(last_second & self.idle) if two else 1),
+            self.sleeps.eq(
+                early
+                & rests
+                & (head == arrived)
+                & (backlog == 0)
+                & ~Cat(getattr(self, kind).valid for kind in self.kinds).any()
+            ),
         ]
         with m.If(accepted):
             m.d.sync += backlog.eq(behind)

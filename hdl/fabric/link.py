@@ -1,9 +1,10 @@
 """The link: the off-chip path between compute and memory side, with latency and width as settings."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..clock_gate import SLEPT_BITS
 from ..config import DesignConfig
 from ..layouts import Launch, MemoryRequest, MemoryResponse, Verdict
 from .channel import Channel
@@ -46,6 +47,8 @@ class Link(wiring.Component):
         `hdl/fabric/message.py`) divided by this, rounded up. A change stops the intake for up to 50 cycles.
     idle : Out(1)
         No message is on the way, every request is answered and the width is settled.
+    slept : In(SLEPT_BITS), sleeps : Out(1)
+        See `ClockGate`.
     """
 
     #: Cycles of a crossing of a one-cycle message with latency 0, each way.
@@ -69,6 +72,8 @@ class Link(wiring.Component):
     latency_down: In(16)
     bytes_per_cycle: In(16)
     idle: Out(1)
+    slept: In(SLEPT_BITS)
+    sleeps: Out(1)
 
     def __init__(self, config: DesignConfig) -> None:
         self.config = config.link
@@ -125,6 +130,10 @@ class Link(wiring.Component):
         connect(walk_down.far_response, self.walk_response)
         connect(walk_down.far_verdict, self.verdict)
         connect(bulk_down.far_response, self.bulk_response)
+
+        channels = (walk_up, walk_down, bulk_up, bulk_down)
+        m.d.comb += [channel.slept.eq(self.slept) for channel in channels]
+        m.d.comb += self.sleeps.eq(cycles.settled & Cat(channel.sleeps for channel in channels).all())
 
         for channel in (walk_up, bulk_up):
             request = channel.request.p

@@ -19,12 +19,15 @@ class BulkMerge(wiring.Component):
     -------
     sequencer, mover, host : In(MemoryPort)
     memory : Out(MemoryPort)
+    sleeps : Out(1)
+        See `ClockGate`.
     """
 
     sequencer: In(MemoryPort())
     mover: In(MemoryPort())
     host: In(MemoryPort())
     memory: Out(MemoryPort())
+    sleeps: Out(1)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -54,6 +57,7 @@ class BulkMerge(wiring.Component):
                         out.payload.eq(request.payload),
                         request.ready.eq(out.ready),
                     ]
+        m.d.comb += self.sleeps.eq(~(out.valid | self.memory.response.valid))
         with m.If(out.valid):
             m.d.sync += [last.eq(chosen), held.eq(~out.ready)]
 

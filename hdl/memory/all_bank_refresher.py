@@ -46,6 +46,8 @@ class AllBankRefresher(wiring.Component):
         Row commands, writes, reads of others would hold the sequence up.
     row_op : Out(RowOp), pseudo_channel : Out
         The command decided.
+    sleeps : Out(1)
+        See `ClockGate`.
     """
 
     def __init__(self, config: DesignConfig, *, commands: frozenset[Command]) -> None:
@@ -89,6 +91,7 @@ class AllBankRefresher(wiring.Component):
                 "hold_read": Out(1),
                 "row_op": Out(RowOp),
                 "pseudo_channel": Out(range(channels)),
+                "sleeps": Out(1),
             }
         )
 
@@ -101,6 +104,9 @@ class AllBankRefresher(wiring.Component):
             m.d.sync += [owed.eq(0), my_turn.eq(0)]
         with m.Else():
             m.d.sync += [owed.eq(owed + self.tick - begin), my_turn.eq((my_turn & ~begin) | self.turn)]
+
+        # Disabled, it owes nothing from the next cycle on.
+        stays = self.enable | ~(owed.any() | my_turn)
 
         channel = self.pseudo_channel
         finished = Signal()
@@ -125,7 +131,6 @@ class AllBankRefresher(wiring.Component):
 
         with m.FSM():
             with m.State("IDLE"):
-                m.d.sync += left.eq(self.drain)
                 hold(False)
                 with m.If(self.restart):
                     with m.If(self.quiet):
@@ -133,11 +138,16 @@ class AllBankRefresher(wiring.Component):
                         m.next = "CLOSE"
                 with m.Elif((owed > self._postpone) | ((owed != 0) & ~self.walks & (self.idle | my_turn))):
                     m.d.comb += begin.eq(1)
-                    m.d.sync += held.eq(Cat(Const(self.drain < each) for each in ahead))
+                    m.d.sync += [
+                        left.eq(self.drain),
+                        held.eq(Cat(Const(self.drain < each) for each in ahead)),
+                    ]
                     m.next = "DRAIN"
                     with m.If(self.idle):
                         hold(True)
                         m.next = "PRECHARGE"
+                with m.Else():
+                    m.d.comb += self.sleeps.eq(stays & ~(self.tick | self.turn | held.any()))
             with m.State("DRAIN"):
                 # In this cycle `left` are left, this one included, before that of PREA.
                 m.d.sync += [left.eq(left - 1), held.eq(Cat(left <= each for each in ahead))]

@@ -39,12 +39,20 @@ class AtomicUnit(wiring.Component):
         Begin nothing: no request passes but the write that completes a dependent one.
     idle : Out(1)
         No dependent write is under way.
+    sleeps : Out(1)
+        See `ClockGate`.
     """
 
     def __init__(self, *, write_bytes: int = 1) -> None:
         self._write_bytes = write_bytes
         super().__init__(
-            {"port": In(MemoryPort()), "memory": Out(MemoryPort()), "hold": In(1), "idle": Out(1)}
+            {
+                "port": In(MemoryPort()),
+                "memory": Out(MemoryPort()),
+                "hold": In(1),
+                "idle": Out(1),
+                "sleeps": Out(1),
+            }
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -87,6 +95,7 @@ class AtomicUnit(wiring.Component):
                 asked.ready.eq(0),
             ]
         m.d.sync += standing.eq(request.valid & ~request.ready & ~completing)
+        m.d.comb += self.sleeps.eq(~(asked.valid | request.valid | standing | response.valid | refusing))
 
         # -- Responses: those of the memory but the read's, and the refusal --
         found = response.payload

@@ -68,6 +68,8 @@ class BankRefresher(wiring.Component):
         The banks of a pseudo channel whose next command of that kind must be REFpb.
     row_op : Out(RowOp), row_unit : Out(unit)
         The command decided.
+    sleeps : Out(1)
+        See `ClockGate`: it is disabled.
     """
 
     def __init__(self, config: DesignConfig, *, commands: frozenset[Command]) -> None:
@@ -113,6 +115,7 @@ class BankRefresher(wiring.Component):
                 "hold_activate": Out(units),
                 "row_op": Out(RowOp),
                 "row_unit": Out(range(units)),
+                "sleeps": Out(1),
             }
         )
 
@@ -199,6 +202,10 @@ class BankRefresher(wiring.Component):
                 owed.eq(owed + self.tick - claim[span].any()),
                 claims.eq(claims + claim[span].any() - refreshed[span].any()),
             ]
+        # Cleared in the first cycle in which it is disabled.
+        clear = Signal()
+        m.d.sync += clear.eq(~self.enable)
+        m.d.comb += self.sleeps.eq(clear & ~self.enable)
         with m.If(~self.enable):
             m.d.sync += [
                 signal.eq(0) for signal in (claimed, done, ending, *self._owed, *self._claims, *self._turns)

@@ -6,6 +6,7 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from ..clock_gate import SLEPT_BITS
 from ..config import DesignConfig
 from ..layouts import MemoryPort, RefreshMode
 from .checker import Checker
@@ -33,6 +34,8 @@ class ControlledMemory(wiring.Component):
         Only with a `clock_ratio` above 1: moves the port, see `Controller`.
     refresh : In(RefreshMode), restart : In(1), restarted : Out(1), crowded : Out(1), press : In(1)
         See `Controller`.
+    slept : In(SLEPT_BITS), sleeps : Out(1)
+        See `ClockGate`. It sleeps with a device and without a checker only.
     row, column, access, violation, violation_rule, errors, fault
         See `end_members`. An injector that is armed for an atom of one channel is disarmed in the others.
     """
@@ -47,6 +50,8 @@ class ControlledMemory(wiring.Component):
             "restarted": Out(1),
             "crowded": Out(1),
             "press": In(1),
+            "slept": In(SLEPT_BITS),
+            "sleeps": Out(1),
             **end_members(config),
         }
         if config.clock_ratio > 1:
@@ -63,6 +68,7 @@ class ControlledMemory(wiring.Component):
             controller.refresh.eq(self.refresh),
             controller.restart.eq(self.restart),
             controller.press.eq(self.press),
+            controller.slept.eq(self.slept),
             self.restarted.eq(controller.restarted),
             self.crowded.eq(controller.crowded),
         ]
@@ -75,6 +81,8 @@ class ControlledMemory(wiring.Component):
             connect(m, controller.row, device.row)
             connect(m, controller.column, device.column)
             listeners.append((self.row, self.column))
+            if not config.checker:
+                m.d.comb += self.sleeps.eq(controller.sleeps & device.sleeps)
             if config.controller.ecc:
                 self._connect_fault(m, device)
         else:

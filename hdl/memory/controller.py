@@ -9,6 +9,7 @@ from amaranth.hdl import Const, EnableInserter, Module, Mux, ResetInserter, Sign
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from ..clock_gate import SLEPT_BITS
 from ..config import DesignConfig
 from ..fabric.register_slice import RegisterSlice
 from ..fabric.stream_buffer import StreamBuffer
@@ -75,6 +76,9 @@ class Controller(wiring.Component):
         Little room for writes is left, or a write waits in the overflow: another one may stop the port.
     press : In(1)
         Somebody waits for that to end: writes take turns with reads.
+    slept : In(SLEPT_BITS), sleeps : Out(1)
+        See `ClockGate`. It sleeps with one decision stage, a `clock_ratio` of 1 and no ECC only, and while
+        nothing is queued and every timing counter has run out.
     """
 
     def __init__(self, config: DesignConfig) -> None:
@@ -91,6 +95,8 @@ class Controller(wiring.Component):
             "restarted": Out(1),
             "crowded": Out(1),
             "press": In(1),
+            "slept": In(SLEPT_BITS),
+            "sleeps": Out(1),
         }
         if self._ecc:
             members["errors"] = Out(ErrorMonitor())
@@ -274,7 +280,26 @@ class Controller(wiring.Component):
                 responses.read_data.eq(self.column.read_data),
             ]
 
-        m.d.sync += self.crowded.eq(write_buffer.crowded | queues.overflow_writes)
+        crowd = Signal()
+        m.d.comb += crowd.eq(write_buffer.crowded | queues.overflow_writes)
+        m.d.sync += self.crowded.eq(crowd)
+
+        m.d.comb += [refresher.slept.eq(self.slept), scheduler.slept.eq(self.slept)]
+        if config.controller.decision_stages == 1 and not (self._slow or self._ecc):
+            m.d.comb += self.sleeps.eq(
+                queues.empty
+                & timers.idle
+                & atomic.sleeps
+                & responses.sleeps
+                & write_buffer.sleeps
+                & refresher.sleeps
+                & scheduler.sleeps
+                & ~self.restart
+                & (self.row.op == RowOp.NOP)
+                & (self.column.op == ColumnOp.NOP)
+                & (self.access.row_class == RowClass.NONE)
+                & (self.crowded == crowd)
+            )
 
         # -- Refresh and restart --
         if later:

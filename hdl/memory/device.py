@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Signal, Value, unsigned
 from amaranth.lib import memory, wiring
-from amaranth.lib.wiring import In
+from amaranth.lib.wiring import In, Out
 
 from ..config import DesignConfig
 from ..layouts import ColumnBus, ColumnOp, FaultInjection, RowBus, RowOp
@@ -33,13 +33,15 @@ class Device(wiring.Component):
     column : In(ColumnBus(ecc=...))
     fault : In(FaultInjection())
         Only with `config.controller.ecc`.
+    sleeps : Out(1)
+        See `ClockGate`.
     """
 
     def __init__(self, config: DesignConfig, *, channel: int = 0) -> None:
         self._config = config
         self._ecc = config.controller.ecc
         self.storage = Storage(config.memory, channel=channel, ecc=self._ecc)
-        members = {"row": In(RowBus()), "column": In(ColumnBus(ecc=self._ecc))}
+        members = {"row": In(RowBus()), "column": In(ColumnBus(ecc=self._ecc)), "sleeps": Out(1)}
         if self._ecc:
             members["fault"] = In(FaultInjection())
         super().__init__(members)
@@ -109,8 +111,10 @@ class Device(wiring.Component):
         time = Signal(range(depth))
         enter = ring.write_port()
         leave = ring.read_port()
-        m.d.sync += time.eq(time + 1)
+        with m.If(flight.any()):
+            m.d.sync += time.eq(time + 1)
         m.d.comb += [
+            self.sleeps.eq(~(read | write | flight.any())),
             enter.en.eq(flight[0]),
             enter.addr.eq(time),
             enter.data.eq(returned),

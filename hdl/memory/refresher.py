@@ -6,6 +6,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ..clock_gate import SLEPT_BITS
 from ..config import DesignConfig
 from ..layouts import RefreshMode, RowOp
 from .all_bank_refresher import AllBankRefresher
@@ -53,6 +54,8 @@ class Refresher(wiring.Component):
         The row bus is the refresher's in this cycle.
     row_op : Out(RowOp), row_unit : Out(unit)
         Its command.
+    slept : In(SLEPT_BITS), sleeps : Out(1)
+        See `ClockGate`.
     """
 
     def __init__(self, config: DesignConfig, *, commands: frozenset[Command]) -> None:
@@ -102,6 +105,8 @@ class Refresher(wiring.Component):
                 "row_block": Out(1),
                 "row_op": Out(RowOp),
                 "row_unit": Out(range(units)),
+                "slept": In(SLEPT_BITS),
+                "sleeps": Out(1),
             }
         )
 
@@ -125,7 +130,8 @@ class Refresher(wiring.Component):
         later = Signal(range(interval + self._organisation.banks))
         wraps = Signal()
         m.d.comb += [
-            later.eq(elapsed + Mux(per_bank, self._organisation.banks, 1)),
+            # Per-bank refresh does not sleep.
+            later.eq(elapsed + Mux(per_bank, self._organisation.banks, self.slept + 1)),
             wraps.eq(later >= interval),
         ]
         # REFpb falls due in the middle of its share of tREFI, so that it is done at the end.
@@ -135,10 +141,27 @@ class Refresher(wiring.Component):
 
         # -- Whom it would disturb --
         walks, idle = Signal(), Signal()
+        walks_lately, walk_left = self._lately(m, "walk", self.walks, self.thinking)
+        used_lately, use_left = self._lately(m, "use", self.busy.any(), _IDLE)
+        m.d.comb += [walks.eq(walks_lately), idle.eq(~used_lately)]
+
+        # -- Until when it may sleep: the next turn, tick, or end of the interval --
+        ends = Signal(range(interval + 1))
         m.d.comb += [
-            walks.eq(self._lately(m, "walk", self.walks, self.thinking)),
-            idle.eq(~self._lately(m, "use", self.busy.any(), _IDLE)),
+            ends.eq(interval),
         ]
+        for moment in sorted((due, (due + interval // 2) % interval), reverse=True):
+            with m.If(elapsed <= moment):
+                m.d.comb += ends.eq(moment)
+        timeless = ~running & (elapsed == beginning)
+        m.d.comb += self.sleeps.eq(
+            all_banks.sleeps
+            & (self._banks.sleeps if self._banks else 1)
+            & ~(self.busy.any() | self.walks)
+            & (walk_left == 0)
+            & (use_left == 0)
+            & (timeless | (running & (later < ends)))
+        )
 
         m.d.comb += [
             all_banks.enable.eq(running & ~per_bank),
@@ -187,8 +210,9 @@ class Refresher(wiring.Component):
         ]
         return m
 
-    def _lately(self, m: Module, name: str, event: Value, cycles: int) -> Value:
-        """Whether `event` is high, or was in one of the `cycles` cycles before but for a restart."""
+    def _lately(self, m: Module, name: str, event: Value, cycles: int) -> tuple[Value, Signal]:
+        """Whether `event` is high, or was in one of the `cycles` cycles before but for a restart; and for how
+        many cycles more that is so without it."""
         left = Signal(range(cycles + 1), name=f"{name}_left")
         with m.If(self.restart):
             m.d.sync += left.eq(0)
@@ -196,4 +220,4 @@ class Refresher(wiring.Component):
             m.d.sync += left.eq(cycles)
         with m.Elif(left != 0):
             m.d.sync += left.eq(left - 1)
-        return event | (left != 0)
+        return event | (left != 0), left

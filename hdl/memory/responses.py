@@ -46,6 +46,8 @@ class Responses(wiring.Component):
     response : Out(stream of MemoryResponse)
     empty : Out(1)
         Every read issued and every acknowledgement has left.
+    sleeps : Out(1)
+        See `ClockGate`.
     """
 
     def __init__(self, config: ControllerConfig) -> None:
@@ -62,6 +64,7 @@ class Responses(wiring.Component):
             "acknowledge_room": Out(1),
             "response": Out(stream.Signature(MemoryResponse)),
             "empty": Out(1),
+            "sleeps": Out(1),
         }
         if config.ecc:
             members["read_status"] = In(MemoryStatus)
@@ -139,6 +142,7 @@ class Responses(wiring.Component):
             self.empty.eq((reserved == 0) & (queued == 0)),
         ]
         m.d.sync += offered.eq(response.valid & ~response.ready & ~choose_read)
+        m.d.comb += self.sleeps.eq(~(response.valid | offered | self.issue | self.acknowledge))
         with m.If(choose_read):
             m.d.comb += [
                 response.payload.tag.eq(tag_read.data),

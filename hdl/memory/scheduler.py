@@ -34,6 +34,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..clock_gate import SLEPT_BITS
 from ..config import DesignConfig, MemoryConfig
 from ..layouts import ColumnOp, RowOp
 from .bank import BankState, pair_index
@@ -85,6 +86,8 @@ class Scheduler(wiring.Component):
         Nothing of the last batch is left to be served: what is queued now is the next one.
     row_op : Out(RowOp), row_unit : Out, row_slot : Out(slots), one hot
     column_op : Out(ColumnOp), column_unit : Out, column_slot : Out(slots), one hot
+    slept : In(SLEPT_BITS), sleeps : Out(1)
+        See `ClockGate`; only while nothing is queued.
     """
 
     def __init__(self, config: DesignConfig) -> None:
@@ -121,6 +124,8 @@ class Scheduler(wiring.Component):
                 "column_op": Out(ColumnOp),
                 "column_unit": Out(unit),
                 "column_slot": Out(self._slots),
+                "slept": In(SLEPT_BITS),
+                "sleeps": Out(1),
             }
         )
 
@@ -230,7 +235,10 @@ class Scheduler(wiring.Component):
 
         half = self._config.age_cap // 2
         age = Signal(range(half))
-        m.d.sync += age.eq(age + 1)
+        # A period in which nothing is queued ends awake, too.
+        aged = Signal(range(half + (1 << SLEPT_BITS)))
+        m.d.comb += aged.eq(age + self.slept + 1)
+        m.d.sync += age.eq(aged)
         # While any is old no other becomes it: so what is old is served once no more than a full channel is.
         any_old = self._any(m, "any_old", list(state.old))
         m.d.comb += [
@@ -266,13 +274,14 @@ class Scheduler(wiring.Component):
         urgent = self._named(
             m, "urgent", (strict & write_waits) | seen_writes | (state.overflow & writes & ~reads)
         )
-        writing, bus_writes = self._turns(
+        writing, bus_writes, turning = self._turns(
             m,
             *(
                 self._handed(m, f"turn_{name}", vector, stages=5)
                 for name, vector in (("reads", read_waits), ("writes", write_waits), ("urgent", urgent))
             ),
         )
+        m.d.comb += self.sleeps.eq((aged < half - 1) & ~turning)
 
         first_cut = []
         for s in each:
@@ -433,8 +442,9 @@ class Scheduler(wiring.Component):
 
     def _turns(
         self, m: Module, read_waits: Value, write_waits: Value, urgent: Value
-    ) -> tuple[Signal, Signal]:
-        """Which banks write (others read), and where the data bus does, both as vectors of banks.
+    ) -> tuple[Signal, Signal, Value]:
+        """Which banks write (others read), and where the data bus does, both as vectors of banks; and whether
+        the turn of a pseudo channel changes.
 
         When a pseudo channel's turn changes, a bank follows as soon as it has no row hit of the old direction
         left, so that it opens rows for the new one; the bus follows when no bank has, or after `turn_tail`,
@@ -452,8 +462,9 @@ class Scheduler(wiring.Component):
         with m.If(read_waits.any()):
             m.d.sync += idle.eq(0)
         with m.Elif(idle != idle_limit):
-            m.d.sync += idle.eq(idle + 1)
-        turns, buses = [], []
+            longer = idle + self.slept + 1
+            m.d.sync += idle.eq(Mux(longer > idle_limit, idle_limit, longer))
+        turns, buses, turning = [], [], []
         for p in range(self._pseudo_channels):
             span = slice(banks * p, banks * (p + 1))
             turn = Signal(name=f"turn{p}")
@@ -491,7 +502,9 @@ class Scheduler(wiring.Component):
             with m.If(change | follow):
                 m.d.sync += spent.eq(0)
             with m.Elif(~expired | (turn != bus)):
-                m.d.sync += spent.eq(spent + 1)
+                longer = spent + self.slept + 1
+                m.d.sync += spent.eq(Mux((turn == bus) & (longer > burst), burst, longer))
+            turning.append(change | (turn != bus))
             turns.append(turn.replicate(banks))
             buses.append(bus.replicate(banks))
         turn_writes = self._named(m, "turn_writes", Value.cast(Cat(turns)))
@@ -499,7 +512,7 @@ class Scheduler(wiring.Component):
         # Where turn and bus differ, the bus has the old direction.
         left = (turn_writes & read_hits) | (~turn_writes & write_hits)
         keeps = self._named(m, "keeps_direction", left & (turn_writes ^ bus_writes))
-        return self._named(m, "writing", turn_writes ^ keeps), bus_writes
+        return self._named(m, "writing", turn_writes ^ keeps), bus_writes, Value.cast(Cat(turning)).any()
 
     def _count_passing_hits(
         self, m: Module, here: Value, unit: Value, served: list[Value], heads: list[Value], capped: Signal

@@ -30,6 +30,8 @@ class WriteBuffer(wiring.Component):
         From `drain_high` taken entries down to `drain_low`.
     crowded : Out(1)
         From half of the way to `drain_high` down to `drain_low`.
+    sleeps : Out(1)
+        See `ClockGate`.
     """
 
     def __init__(self, config: ControllerConfig) -> None:
@@ -48,6 +50,7 @@ class WriteBuffer(wiring.Component):
                 "read_mask": Out(ATOM_BYTES),
                 "drain": Out(1),
                 "crowded": Out(1),
+                "sleeps": Out(1),
             }
         )
 
@@ -75,6 +78,7 @@ class WriteBuffer(wiring.Component):
         for k in range(len(self.entry)):
             mask = sum(1 << entry for entry in range(entries) if entry >> k & 1)
             m.d.comb += self.entry[k].eq((lowest & mask).any())
+        m.d.comb += self.sleeps.eq((count == 0) & ~(self.take | self.give | self.drain | self.crowded))
         low, high = self._config.drain_low, self._config.drain_high
 
         def from_to(state: Value, mark: int) -> Value:

@@ -49,6 +49,8 @@ class FairShare(wiring.Component):
         Contexts of both walked in the cycle before.
     held : Out(contexts)
         Contexts that must not put out a read.
+    sleeps : Out(1)
+        See `ClockGate`.
     """
 
     def __init__(self, contexts: int) -> None:
@@ -68,6 +70,7 @@ class FairShare(wiring.Component):
                 "second": Out(contexts),
                 "contested": Out(1),
                 "held": Out(contexts),
+                "sleeps": Out(1),
             }
         )
 
@@ -80,7 +83,12 @@ class FairShare(wiring.Component):
             m.d.sync += second.eq(Mux(configure.tenant, second | member, second & ~member))
 
         # When nobody walks it is 0, so no walk depends on those before it.
-        m.d.sync += self.contested.eq((self.busy & second).any() & (self.busy & ~second).any())
+        contest = Signal()
+        m.d.comb += [
+            contest.eq((self.busy & second).any() & (self.busy & ~second).any()),
+            self.sleeps.eq(self.contested == contest),
+        ]
+        m.d.sync += self.contested.eq(contest)
 
         tenant, answered = Signal(), Signal()
         m.d.comb += [

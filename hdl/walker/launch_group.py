@@ -21,11 +21,14 @@ class LaunchGroup(wiring.Component):
     output : Out(stream of Walk)
     idle : Out(1)
         No walk is kept.
+    sleeps : Out(1)
+        See `ClockGate`.
     """
 
     input: In(stream.Signature(Launch))
     output: Out(stream.Signature(Walk))
     idle: Out(1, init=1)
+    sleeps: Out(1)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -38,6 +41,7 @@ class LaunchGroup(wiring.Component):
 
         m.d.comb += [
             self.idle.eq(left == 0),
+            self.sleeps.eq(~self.output.valid),
             self.output.valid.eq(self.input.valid | ~self.idle),
             self.input.ready.eq(self.output.ready & self.idle),
         ]

@@ -44,6 +44,8 @@ class Selection(wiring.Component):
         An instruction is selected: for the record that is taken, or for an executable context.
     picked_one_hot : Out(contexts)
         The executable context that is selected; 0 if none is.
+    sleeps : Out(1)
+        See `ClockGate`.
     """
 
     def __init__(self, contexts: int) -> None:
@@ -65,14 +67,15 @@ class Selection(wiring.Component):
                 "picked": Out(1),
                 "context": Out(bits),
                 "picked_one_hot": Out(contexts),
+                "sleeps": Out(1),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.arbiter = arbiter = TenantRobin(self._contexts)
-        runnable_urgent = self._patience(m, "runnable_waited", arbiter.any & ~self.picked)
-        launch_urgent = self._patience(m, "launch_waited", self.launch_waits)
+        runnable_urgent, runnable_waited = self._patience(m, "runnable_waited", arbiter.any & ~self.picked)
+        launch_urgent, launch_waited = self._patience(m, "launch_waited", self.launch_waits)
         m.d.comb += [
             arbiter.requests.eq(self.runnable),
             arbiter.second.eq(self.second),
@@ -86,11 +89,16 @@ class Selection(wiring.Component):
             ),
             self.context.eq(Mux(self.direct, self.record_context, arbiter.grant)),
             self.picked_one_hot.eq(Mux(self.picked, arbiter.one_hot, 0)),
+            self.sleeps.eq(
+                ~(arbiter.any | self.record_valid | self.launch_waits)
+                & (runnable_waited == 0)
+                & (launch_waited == 0)
+            ),
         ]
         return m
 
-    def _patience(self, m: Module, name: str, waits: Value) -> Signal:
-        """Whether something has waited for PATIENCE cycles, this one not included."""
+    def _patience(self, m: Module, name: str, waits: Value) -> tuple[Signal, Signal]:
+        """Whether something has waited for PATIENCE cycles, this one not included, and how long it has."""
         waited = Signal(range(PATIENCE + 1), name=name)
         urgent = Signal(name=f"{name}_enough")
         m.d.comb += urgent.eq(waited == PATIENCE)
@@ -98,4 +106,4 @@ class Selection(wiring.Component):
             m.d.sync += waited.eq(0)
         with m.Elif(~urgent):
             m.d.sync += waited.eq(waited + 1)
-        return urgent
+        return urgent, waited

@@ -52,6 +52,8 @@ class StoreShare(wiring.Component):
         Contexts that waited, and still must.
     presses : Out(1)
         Stores wait for the memory to be less crowded.
+    sleeps : Out(1)
+        See `ClockGate`.
     """
 
     def __init__(self, contexts: int) -> None:
@@ -74,6 +76,7 @@ class StoreShare(wiring.Component):
                 "holds": Out(1),
                 "held": Out(contexts),
                 "presses": Out(1),
+                "sleeps": Out(1),
             }
         )
 
@@ -117,6 +120,7 @@ class StoreShare(wiring.Component):
                 | followers
             ),
             self.presses.eq(crowd & stores.any()),
+            self.sleeps.eq(~self.presses & (patience == 0)),
         ]
         with m.If(self.issue | ~self.presses):
             m.d.sync += patience.eq(0)

@@ -4,6 +4,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ..clock_gate import SLEPT_BITS
 from .contexts import context_bits
 from .tenant_robin import TenantRobin
 
@@ -30,6 +31,8 @@ class VerdictQueue(wiring.Component):
         Cycles since reset.
     valid : Out(1), ready : In(1), offered : Out, time : Out(32)
         The output: the context whose verdict is offered, and the first cycle of the offer.
+    slept : In(SLEPT_BITS), sleeps : Out(1)
+        See `ClockGate`.
     """
 
     def __init__(self, contexts: int) -> None:
@@ -48,6 +51,8 @@ class VerdictQueue(wiring.Component):
                 "ready": In(1),
                 "offered": Out(bits),
                 "time": Out(32),
+                "slept": In(SLEPT_BITS),
+                "sleeps": Out(1),
             }
         )
 
@@ -75,13 +80,19 @@ class VerdictQueue(wiring.Component):
             put_out.eq(Mux(room, arbiter.one_hot, 0)),
         ]
         m.d.sync += [
-            self.now.eq(self.now + 1),
+            self.now.eq(self.now + self.slept + 1),
             ending.eq((ending & ~put_out) | Mux(self.ends, here, 0)),
             yielding.eq((yielding & ~put_out) | Mux(self.yields, here, 0)),
         ]
+        offers = Signal()
+        m.d.comb += [
+            offers.eq(room & (arbiter.any | passes)),
+            self.sleeps.eq(~(self.valid | arbiter.any | self.ends | self.yields)),
+        ]
         with m.If(room):
+            m.d.sync += self.valid.eq(offers)
+        with m.If(offers):
             m.d.sync += [
-                self.valid.eq(arbiter.any | passes),
                 self.offered.eq(Mux(arbiter.any, arbiter.grant, self.context)),
                 self.time.eq(self.now + 1),
             ]

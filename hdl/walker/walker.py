@@ -8,6 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from ..clock_gate import SLEPT_BITS
 from ..config import DesignConfig
 from ..layouts import (
     ADDRESS_WIDTH,
@@ -89,6 +90,8 @@ class Walker(wiring.Component):
         Contexts that can take a launch.
     idle : Out(1)
         All are free.
+    slept : In(SLEPT_BITS), sleeps : Out(1)
+        See `ClockGate`. It sleeps with one execute stage only.
     """
 
     def __init__(self, config: DesignConfig, source: Source) -> None:
@@ -110,6 +113,8 @@ class Walker(wiring.Component):
                 "presses": Out(1),
                 "free": Out(self._contexts, init=(1 << self._contexts) - 1),
                 "idle": Out(1),
+                "slept": In(SLEPT_BITS),
+                "sleeps": Out(1),
             }
         )
 
@@ -313,12 +318,32 @@ class Walker(wiring.Component):
         priority = fair_share.priority & ~(send_store & fair_share.contested)
         self._put_request(m, room, send_store, send_load, address, here, work, priority)
         last = self._put_verdict(m, contexts, stores, verdicts)
+        if stages == 1:
+            # Round robins that begin anew have done so in the cycle after the last context is free.
+            was_idle = Signal()
+            m.d.sync += was_idle.eq(self.idle)
+            m.d.comb += [
+                verdicts.slept.eq(self.slept),
+                self.sleeps.eq(
+                    selection.sleeps
+                    & verdicts.sleeps
+                    & fair_share.sleeps
+                    & store_share.sleeps
+                    & ~(deferred.any | self.launch.valid | self.memory.request.valid)
+                    & ~self.memory.response.valid
+                    & (self.hop.event == HopEvent.NONE)
+                    & (self.idle == was_idle)
+                ),
+            ]
 
         m.d.sync += [
             self.hop.event.eq(HopEvent.NONE),
-            self.hop.context.eq(here),
-            self.hop.address.eq(Mux(send_load, target, current)),
         ]
+        with m.If(acting):
+            m.d.sync += [
+                self.hop.context.eq(here),
+                self.hop.address.eq(Mux(send_load, target, current)),
+            ]
         with m.If(send_store):
             m.d.sync += self.hop.event.eq(HopEvent.STORE)
         with m.Elif(send_load):
