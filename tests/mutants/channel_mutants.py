@@ -209,7 +209,7 @@ CHANNEL_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="response slot not asked for",
         defect="a read is issued with no response slot free",
-        edits=(Replace(_SCHEDULER, " & self.read_room.replicate(units)", ""),),
+        edits=(Replace(_SCHEDULER, " & read_free & read_room)", " & read_free)"),),
         campaign="hbm2",
     ),
     Mutant(
