@@ -72,7 +72,8 @@ class DataMover(wiring.Component):
         # One bit for each tag context: its atom is not answered. Atoms take the contexts in turn.
         busy = Signal(2**CONTEXT_WIDTH)
         context = issued[:CONTEXT_WIDTH]
-        free = busy.bit_select(context, 1) == 0
+        # The context is free: a register, for the request begins with it.
+        free = Signal()
         # Among the last 64 atoms put to the memory, one has the context that the response names.
         behind = Signal(CONTEXT_WIDTH)
         answered = Signal(17)
@@ -113,6 +114,7 @@ class DataMover(wiring.Component):
                         command.eq(self.command.payload),
                         count.eq(self.command.p.count_minus_1 + 1),
                         issued.eq(0),
+                        free.eq(1),
                         fetched.eq(0),
                         arrived.eq(0),
                     ]
@@ -144,6 +146,15 @@ class DataMover(wiring.Component):
 
         begins, ends = Signal(), Signal()
         m.d.comb += [begins.eq(request.valid & request.ready), ends.eq(response.valid & response.ready)]
+        following = (context + 1)[:CONTEXT_WIDTH]
+        with m.If(~self.idle):
+            m.d.sync += free.eq(
+                Mux(
+                    begins,
+                    (busy.bit_select(following, 1) == 0) | (ends & (response.p.tag.context == following)),
+                    (busy.bit_select(context, 1) == 0) | (ends & (response.p.tag.context == context)),
+                )
+            )
         with m.If(begins | ends):
             m.d.sync += busy.eq((busy | begins << context) & ~(ends << response.p.tag.context))
         with m.If(self.clear):
