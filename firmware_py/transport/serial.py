@@ -25,7 +25,8 @@ __all__ = ["SerialTransport"]
 #: time. Longer than the bridge's time-out (the time of 1,024 bytes), after which it listens anew.
 _PATIENCE = 0.25
 _TIMEOUT_BYTES = 1024
-#: Seconds of silence after which an answer that has begun is no longer waited for.
+#: Seconds of silence after which an answer that has begun is no longer waited for, the time of as many bytes
+#: as that time-out not counted: a slow simulation hands them over some at a time.
 _GAP = 0.1
 #: Bytes that mean nothing are kept up to so many: an answer has at most 1,031.
 _KEPT = 4096
@@ -149,6 +150,7 @@ class SerialTransport:
         """The answer, if one comes within `patience`, and the last bytes received. A line that never falls
         silent is given up after twice that time."""
         received = b""
+        gap = _GAP + 10 * _TIMEOUT_BYTES / self._baud
         began = time.monotonic()
         until = began + patience
         while (left := until - time.monotonic()) > 0:
@@ -161,7 +163,7 @@ class SerialTransport:
             answer = request.find_answer(received)
             if answer is not None:
                 return answer, received
-            until = min(time.monotonic() + _GAP, began + 2 * patience)
+            until = min(time.monotonic() + gap, began + 2 * patience)
         return None, received
 
 

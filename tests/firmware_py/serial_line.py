@@ -17,7 +17,7 @@ from hdl.registers import INTEGRITY_OFFSET, REGISTER_BY_NAME, REGISTERS
 from sim.board import pseudo_terminal
 from tests.hdl.fabric.bridge_model import BridgeModel, Silence
 
-__all__ = ["FakeBus", "Noise", "board_of_the_model", "nobody", "noisy"]
+__all__ = ["FakeBus", "Noise", "board_of_the_model", "nobody", "noisy", "slow_board_of_the_model"]
 
 #: Changes bytes on their way.
 Noise = Callable[[bytes], bytes]
@@ -138,4 +138,26 @@ def board_of_the_model(bus: FakeBus, *, up: Noise = nobody, down: Noise = nobody
 def answering(answer: Callable[[bytes], bytes]) -> Iterator[str]:
     """The path of a port at which anything answers."""
     with pseudo_terminal() as (line, path), _served(line, answer, nobody, nobody):
+        yield path
+
+
+@contextmanager
+def slow_board_of_the_model(bus: FakeBus, *, pause: float) -> Iterator[str]:
+    """The path of a port where the model answers for `bus`, four bytes at a time, so many seconds apart."""
+    model = _Model(bus)
+    waiting = bytearray()
+    sent = time.monotonic()
+
+    def answer(data: bytes) -> bytes:
+        nonlocal sent
+        waiting.extend(model.answer(data))
+        if time.monotonic() - sent < pause:
+            return b""
+        piece = bytes(waiting[:4])
+        del waiting[:4]
+        if piece:
+            sent = time.monotonic()
+        return piece
+
+    with answering(answer) as path:
         yield path

@@ -29,7 +29,7 @@ from hdl.registers import ID_VALUE, REGISTER_BY_NAME, SCRATCHPAD_WINDOW
 from tests.e2e.replays import write_traces
 from tests.hdl.fabric.bridge_model import plain
 
-from .serial_line import FakeBus, answering, board_of_the_model, noisy
+from .serial_line import FakeBus, answering, board_of_the_model, noisy, slow_board_of_the_model
 
 
 @pytest.fixture(autouse=True)
@@ -181,6 +181,14 @@ def test_another_configuration_is_refused() -> None:
         accelerator = open_accelerator(transport, where=path)
         with pytest.raises(InputError, match="CONFIG_HASH is 0x00000001: expected that of one of default, "):
             found_config(accelerator, None, where=path)
+
+
+def test_a_slow_line_is_waited_for() -> None:
+    """A simulated netlist hands over its bytes some at a time: an answer that has begun is not given up."""
+    with slow_board_of_the_model(FakeBus(), pause=0.3) as path:
+        with SerialTransport(path, baud=4_800) as transport:
+            assert transport.read32(0) == ID_VALUE
+            assert transport.retries == 0
 
 
 class TestCommandLine:
