@@ -1,7 +1,7 @@
 # make demo   replays the project's own traces near and far and prints the comparison
 # make test   lint, types and every test: what CI runs
 # make bench  the figures that the design and the memory must reach, as tables and in build/bench.md
-# make netlist  a replay on the board's netlist, which must be that of its RTL (minutes)
+# make netlist  the comparison of clew drive on the board's netlist, which must be that of its RTL (minutes)
 # make soak   millions of cycles of random traffic through the memory and two million hostile walks, each promise
 #             checked; and the tests that are too long for make test; SEED=N repeats one
 # make formal every proof, one line each (minutes); make test runs a selection of them

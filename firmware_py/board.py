@@ -7,7 +7,7 @@ and what the memory did from its counters.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -18,6 +18,7 @@ from hdl.layouts import RefreshMode
 
 from .assembler import Image
 from .batches import Batch
+from .compare import ReplayComparison, TraceFile
 from .driver import Accelerator, NotAnAccelerator
 from .errors import InputError
 from .ledger import Statistics, histogram_statistics, statistics, unmeasured
@@ -25,10 +26,18 @@ from .machine import OpenMeasuring
 from .place import Place, ReplayFigures
 from .plan import Plan
 from .replay import replay
+from .settings import ReplaySettings
 from .transport.base import PortError, Transport, TransportError
 from .transport.checked import CheckedTransport
 
-__all__ = ["Board", "board_machine", "found_config", "not_measured", "open_accelerator"]
+__all__ = [
+    "Board",
+    "board_machine",
+    "compare_on_board",
+    "found_config",
+    "not_measured",
+    "open_accelerator",
+]
 
 #: The figures of a comparison that no board gives, and why.
 _NOT_MEASURED: Mapping[str, str] = {
@@ -182,3 +191,29 @@ def board_machine(board: Board) -> OpenMeasuring[ReplayFigures]:
         yield board
 
     return open_machine
+
+
+def compare_on_board(
+    traces: Sequence[TraceFile],
+    transport: Transport,
+    *,
+    where: str,
+    config: str | None,
+    settings: ReplaySettings,
+    announce: Callable[[str], None],
+    progress: Callable[[str, int, int], None],
+) -> ReplayComparison[ReplayFigures]:
+    """The comparison of `clew drive`, on the design at `where`, behind a transport.
+
+    `config` names the configuration that it must have; None: any named one. Raises what `open_accelerator`,
+    `found_config` and `ReplaySettings.compare` raise.
+    """
+    accelerator = open_accelerator(transport, where=where)
+    design = found_config(accelerator, config, where=where)
+    return settings.compare(
+        traces,
+        config=design,
+        open_machine=board_machine(Board(accelerator=accelerator, config=design)),
+        announce=announce,
+        progress=progress,
+    )

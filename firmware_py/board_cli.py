@@ -49,7 +49,7 @@ def drive(
 ) -> None:
     """Replay traces near and far on a board and compare. Exit status 1: a verdict was wrong."""
     from .axi_port import AXI_PORT
-    from .board import Board, board_machine, found_config, open_accelerator
+    from .board import compare_on_board
     from .compare import read_files
     from .progress import Reporter
     from .questions import require_questions
@@ -80,12 +80,12 @@ def drive(
         refresh=refresh,
     )
     with _opened(port, xdma, baud) as transport, Reporter() as reporter:
-        accelerator = open_accelerator(transport, where=where)
-        design = found_config(accelerator, config, where=where)
-        comparison = settings.compare(
+        comparison = compare_on_board(
             traces,
-            config=design,
-            open_machine=board_machine(Board(accelerator=accelerator, config=design)),
+            transport,
+            where=where,
+            config=config,
+            settings=settings,
             announce=reporter.announce,
             progress=reporter.advance,
         )
@@ -114,19 +114,37 @@ def board(
     simulate: Annotated[
         bool, typer.Option("--simulate", help="Simulate a board: the only kind so far.")
     ] = False,
-    config: Annotated[str, typer.Option(help=f"The design: one of {', '.join(CONFIGS)}.")] = "simulation",
+    netlist: Annotated[
+        bool, typer.Option("--netlist", help="Simulate the cells of an ECP5 that synthesis makes of it.")
+    ] = False,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            help=f"The design: one of {', '.join(CONFIGS)}; by default simulation, and as a netlist ulx3s."
+        ),
+    ] = None,
 ) -> None:
     """Offer a simulated design's UART on a pseudo-terminal until stopped."""
-    from sim.board import BoardModel, pseudo_terminal, serve
+    from sim.board import BoardModel, board_library, pseudo_terminal, serve
+    from sim.fpga.netlist_model import board_netlist, netlist_library
 
+    from .fpga.flow import require_synthesizable
     from .progress import Reporter
 
     if not simulate:
         raise InputError("expected --simulate: boards of their own are driven by clew drive")
     require_config(config)
+    name = config or ("ulx3s" if netlist else "simulation")
+    design = CONFIGS[name]
+    if netlist:
+        require_synthesizable(name, design)
     with Reporter() as reporter:
-        model = BoardModel(CONFIGS[config], announce=reporter.announce)
-    with model, pseudo_terminal() as (line, path):
+        if netlist:
+            cells = board_netlist(design, announce=reporter.announce)
+            library = netlist_library(cells.verilog, announce=reporter.announce)
+        else:
+            library = board_library(design, announce=reporter.announce)
+    with BoardModel(library) as model, pseudo_terminal() as (line, path):
         # The one line that a script reads.
         typer.echo(f"port {path}")
         serve(model, line)

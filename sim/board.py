@@ -7,6 +7,8 @@ import ctypes
 import os
 import pty
 import select
+import threading
+import time
 import tty
 from functools import cache
 from pathlib import Path
@@ -18,11 +20,20 @@ from hdl.serial_top import SerialClew
 from .verilator import STORAGE_SOURCES, build_once, build_shared_library, content_key, source_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from hdl.config import DesignConfig
 
-__all__ = ["SIMULATED_DIVISOR", "BoardModel", "board_library", "pseudo_terminal", "serve"]
+__all__ = [
+    "SIMULATED_DIVISOR",
+    "BoardModel",
+    "board_library",
+    "board_verilog",
+    "compile_board",
+    "pseudo_terminal",
+    "serve",
+    "served",
+]
 
 _SOURCE = Path(__file__).parent / "native" / "serial.cpp"
 
@@ -38,11 +49,8 @@ _AWAKE_CYCLES = 2 * 1024 * 10 * SIMULATED_DIVISOR
 _ASLEEP_SECONDS = 0.05
 
 
-def board_library(config: DesignConfig, *, announce: Callable[[str], None] | None = None) -> Path:
-    """The shared library of `SerialClew` in `config`, built when it is new.
-
-    `announce` is told what takes long. Raises BuildError when a tool fails.
-    """
+def board_verilog(config: DesignConfig, *, announce: Callable[[str], None] | None = None) -> Path:
+    """The Verilog file of `SerialClew` in `config`, its top called `clew`, made when it is new."""
 
     def build(folder: Path) -> None:
         if announce is not None:
@@ -51,9 +59,34 @@ def board_library(config: DesignConfig, *, announce: Callable[[str], None] | Non
         (folder / "clew.v").write_text(verilog(component, name="clew", registered_reset=True))
 
     key = content_key(source_key(), config.content, str(SIMULATED_DIVISOR))
-    design = build_once("verilog-serial", key, build) / "clew.v"
-    storage = STORAGE_SOURCES if config.memory.storage == "dpi" else STORAGE_SOURCES[1:]
-    return build_shared_library(design, toplevel="clew", sources=[_SOURCE, *storage], announce=announce)
+    return build_once("verilog-serial", key, build) / "clew.v"
+
+
+def compile_board(
+    design: Path,
+    *,
+    storage: bool,
+    modules: Sequence[Path] = (),
+    flags: Sequence[str] = (),
+    announce: Callable[[str], None] | None = None,
+) -> Path:
+    """The shared library of the Verilog file `design`, whose top has the ports of `SerialClew`.
+
+    With `storage` it has the `dpi` body of the memory; `modules` are further files that the design needs,
+    `flags` further ones of Verilator. Raises BuildError when a tool fails.
+    """
+    # Where the design has its own memory, the C++ part stays empty.
+    sources = [*modules, _SOURCE, *(STORAGE_SOURCES if storage else STORAGE_SOURCES[1:])]
+    return build_shared_library(design, toplevel="clew", sources=sources, flags=flags, announce=announce)
+
+
+def board_library(config: DesignConfig, *, announce: Callable[[str], None] | None = None) -> Path:
+    """The shared library of `SerialClew` in `config`, built when it is new.
+
+    `announce` is told what takes long. Raises BuildError when a tool fails.
+    """
+    design = board_verilog(config, announce=announce)
+    return compile_board(design, storage=config.memory.storage == "dpi", announce=announce)
 
 
 @cache
@@ -76,10 +109,11 @@ def _library(path: Path) -> ctypes.CDLL:
 class BoardModel:
     """One running board. The clock moves only inside `run`; use it in one thread at a time."""
 
-    def __init__(self, config: DesignConfig, *, announce: Callable[[str], None] | None = None) -> None:
-        """Builds the design `config`, unless that was done before. Raises BuildError when a tool fails."""
-        self._library = _library(board_library(config, announce=announce))
+    def __init__(self, library: Path) -> None:
+        """`library` is what `board_library` or `compile_board` made."""
+        self._library = _library(library)
         self._handle = self._library.clew_board_create(SIMULATED_DIVISOR)
+        self._seconds = 0.0
 
     def close(self) -> None:
         """Frees the board. Using it afterwards is an error."""
@@ -99,6 +133,11 @@ class BoardModel:
         return self._library.clew_board_cycle(self._handle)
 
     @property
+    def cycles_per_second(self) -> float:
+        """Simulated cycles for each processor second spent in `run`; 0 before the first."""
+        return self.cycle / self._seconds if self._seconds else 0.0
+
+    @property
     def busy(self) -> bool:
         """A batch is executing."""
         return bool(self._library.clew_board_busy(self._handle))
@@ -109,7 +148,9 @@ class BoardModel:
         It ends sooner when an answer is whole. Raises RuntimeError when an assertion of the design failed.
         """
         room = ctypes.create_string_buffer(len(sent) + cycles // (10 * SIMULATED_DIVISOR) + 2)
+        began = time.thread_time()
         count = self._library.clew_board_run(self._handle, cycles, sent, len(sent), room)
+        self._seconds += time.thread_time() - began
         if count < 0:
             raise RuntimeError(f"the design stopped itself in cycle {self.cycle}: an assertion failed")
         return room.raw[:count]
@@ -146,3 +187,27 @@ def serve(model: BoardModel, line: int, *, stop: Callable[[], bool] = lambda: Fa
         if came:
             with contextlib.suppress(BlockingIOError):
                 os.write(line, came)
+
+
+@contextlib.contextmanager
+def served(model: BoardModel, *, cycles: int | None = None) -> Iterator[str]:
+    """The path of a new port at which a thread serves the board until the end.
+
+    After cycle `cycles` of the board, if that is given, the line is closed, as one pulls a cable: so that
+    nobody waits for a design that never answers.
+    """
+    stop = threading.Event()
+    ends = contextlib.ExitStack()
+    line, path = ends.enter_context(pseudo_terminal())
+
+    def work() -> None:
+        with ends:
+            serve(model, line, stop=lambda: stop.is_set() or (cycles is not None and model.cycle > cycles))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield path
+    finally:
+        stop.set()
+        thread.join()

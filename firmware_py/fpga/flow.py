@@ -37,7 +37,15 @@ _BUFFERS = (
 #: Of the scratchpad.
 _REQUESTERS = ("host", "sequencer", "mover")
 
-__all__ = ["Implementation", "blocks", "board_netlist", "implement", "require_folder", "write_bitstream"]
+__all__ = [
+    "Implementation",
+    "blocks",
+    "board_netlist",
+    "implement",
+    "require_folder",
+    "require_synthesizable",
+    "write_bitstream",
+]
 
 #: The name of the top module.
 _TOP = "clew_board"
@@ -97,6 +105,12 @@ def blocks(config: DesignConfig, *, design: str = "design") -> dict[str, Sequenc
     return found
 
 
+def require_synthesizable(name: str, config: DesignConfig) -> None:
+    """Check that the configuration called `name` has its memory in block RAM. Raises InputError."""
+    if config.memory.storage != "array":
+        raise InputError(f"configuration {name}: storage is {config.memory.storage!r}: expected 'array'")
+
+
 def board_netlist(
     board: Board, config: DesignConfig, *, announce: Callable[[str], None] | None = None
 ) -> Netlist:
@@ -117,8 +131,7 @@ def implement(
         config = named_config(name)
     except ValueError as error:
         raise InputError(str(error)) from None
-    if config.memory.storage != "array":
-        raise InputError(f"configuration {name}: storage is {config.memory.storage!r}: expected 'array'")
+    require_synthesizable(name, config)
     netlist = board_netlist(board, config, announce=announce)
     try:
         placement = placed(netlist, board, seed=seed, announce=announce)

@@ -1,21 +1,19 @@
-"""The compiled model of a netlist: the design as ECP5 cells, behind the same interface as the RTL's."""
+"""The board simulated as a netlist: `SerialClew` as ECP5 cells, behind the same two lines as the RTL."""
 
 from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hdl.config import DesignConfig
-from hdl.generate import verilog
-from hdl.top import Clew
 
-from ..compiled import compile_library
+from ..board import board_verilog, compile_board
 from ..verilator import BuildError, build_once, content_key
 from .netlist import Netlist, synthesized_netlist
 
-__all__ = ["cell_models", "design_netlist", "netlist_library", "yosys_cells"]
+__all__ = ["board_netlist", "cell_models", "netlist_library", "yosys_cells"]
 
 _FOLDER = Path(__file__).parent
 
@@ -57,21 +55,19 @@ def cell_models() -> list[Path]:
     return [*_OURS.values(), *sorted(folder.iterdir())]
 
 
-def design_netlist(config: DesignConfig, *, announce: Callable[[str], None] | None = None) -> Netlist:
-    """The netlist of the top in `config`, whose storage must be `array`. Raises BuildError."""
-    text = verilog(Clew(config), name="clew", registered_reset=True)
-    return synthesized_netlist(text, top="clew", announce=announce)
+def board_netlist(config: DesignConfig, *, announce: Callable[[str], None] | None = None) -> Netlist:
+    """The netlist of the simulated board's Verilog in `config`, whose storage must be `array`. BuildError."""
+    design = board_verilog(config, announce=announce)
+    return synthesized_netlist(design.read_text(encoding="utf-8"), top="clew", announce=announce)
 
 
 def netlist_library(
-    config: DesignConfig, netlist: Path, *, announce: Callable[[str], None] | None = None
+    netlist: Path, *, modules: Sequence[Path] = (), announce: Callable[[str], None] | None = None
 ) -> Path:
-    """The shared library of a netlist file of the top in `config`, for `CompiledModel`. Raises BuildError."""
-    return compile_library(
-        netlist,
-        channels=config.memory.channels,
-        storage=False,
-        modules=cell_models(),
-        flags=_FLAGS,
-        announce=announce,
+    """The shared library of a netlist file of `board_netlist`, for `BoardModel`. Raises BuildError.
+
+    `modules` are the files of what is in it besides the cells.
+    """
+    return compile_board(
+        netlist, storage=False, modules=[*cell_models(), *modules], flags=_FLAGS, announce=announce
     )

@@ -31,7 +31,7 @@ from firmware_py.transport.serial import SerialTransport
 from hdl.config import named_config
 from hdl.layouts import RefreshMode
 from hdl.registers import ID_VALUE, REGISTER_BY_NAME, SCRATCHPAD_WINDOW, VERSION_VALUE
-from sim.board import BoardModel, pseudo_terminal, serve
+from sim.board import BoardModel, board_library, pseudo_terminal, served
 from tests.compare_schema import require_board_schema
 from tests.firmware_py.serial_line import Noise, nobody, noisy
 
@@ -70,13 +70,8 @@ def _relay(port: str, up: Noise, down: Noise) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def port() -> Iterator[str]:
     """The port of a simulated board."""
-    stop = threading.Event()
-    with BoardModel(CONFIG) as model, pseudo_terminal() as (line, path):
-        thread = threading.Thread(target=serve, args=(model, line), kwargs={"stop": stop.is_set}, daemon=True)
-        thread.start()
+    with BoardModel(board_library(CONFIG)) as model, served(model) as path:
         yield path
-        stop.set()
-        thread.join()
 
 
 @pytest.fixture(scope="module")

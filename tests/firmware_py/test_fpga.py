@@ -90,6 +90,18 @@ def test_bad_input_is_one_line(monkeypatch, capsys, tools, tmp_path) -> None:
     assert "24 too few" in error("--board", "ulx3s_12f")
 
 
+def test_a_simulated_board_that_cannot_be(monkeypatch, capsys) -> None:
+    def error(*arguments: object) -> str:
+        status, text, errors = clew(monkeypatch, capsys, "board", *arguments)
+        assert (status, text) == (2, "") and errors.count("\n") == 1
+        return errors
+
+    assert "expected --simulate" in error("--netlist")
+    assert "unknown configuration 'huge': expected one of" in error("--simulate", "--config", "huge")
+    asked = ("--simulate", "--netlist", "--config", "simulation")
+    assert "configuration simulation: storage is 'dpi': expected 'array'" in error(*asked)
+
+
 def test_the_bench_has_the_clock_and_the_area_by_block(monkeypatch, capsys, tools, tmp_path) -> None:
     out = tmp_path / "fpga.json"
     status, text, errors = clew(monkeypatch, capsys, "bench", "fpga", "--topic", "board", "--json", out)

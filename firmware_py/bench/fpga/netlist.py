@@ -2,46 +2,50 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from hdl.boards import named_board
 from hdl.config import named_config
-from sim.fpga.netlist_model import design_netlist, netlist_library
+from sim.fpga.netlist_model import board_netlist, netlist_library
 from sim.trace.searches import demonstration_traces
 
+from ...compare import read_files
 from ...fpga.netlist_replay import replay_on_netlist
 from ..measures import Measure
 
 __all__ = ["netlist_measures"]
 
 _BOARD = "ulx3s_85f"
-#: The smallest demonstration: a beam search of game 24, 24 walks.
+#: The smallest demonstration: beam searches of game 24. The first of them has 12 walks.
 _TRACE = "game24_beam.jsonl"
 
 
 def netlist_measures(
     *, announce: Callable[[str], None], progress: Callable[[str, int, int], None]
 ) -> list[Measure]:
-    """`netlist_cycles_per_second`. Raises InternalError when the netlist does not give what the RTL gives.
+    """`netlist_cycles_per_second`, and how many walks and cycles were those of the RTL.
+
+    Raises InternalError when the netlist does not give what the RTL gives.
 
     Building takes minutes: Yosys, Verilator, and the compiler of a file of a hundred thousand statements.
     """
-    config = named_config(named_board(_BOARD).configuration)
-    progress("netlist", 0, 2)
-    netlist = design_netlist(config, announce=announce)
-    library = netlist_library(config, netlist.verilog, announce=announce)
-    progress("netlist", 1, 2)
+    name = named_board(_BOARD).configuration
+    config = named_config(name)
+    library = netlist_library(board_netlist(config, announce=announce).verilog, announce=announce)
     with tempfile.TemporaryDirectory(prefix="clew-netlist-") as folder:
         demonstration_traces(folder)
-        replay = replay_on_netlist(Path(folder) / _TRACE, config, library=library, announce=announce)
-    progress("netlist", 2, 2)
+        (file,) = read_files([Path(folder) / _TRACE])
+    first = dataclasses.replace(file, traces=file.traces[:1])
+    replay = replay_on_netlist([first], name, library=library, announce=announce, progress=progress)
+    where: dict[str, str | int] = {"board": _BOARD, "memory": config.memory.timing.name}
     return [
-        Measure(
-            name="netlist_cycles_per_second",
-            where={"board": _BOARD, "memory": config.memory.timing.name},
-            value=replay.cycles_per_second,
-            unit="cycles/s",
+        Measure(name=figure, where=where, value=value, unit=unit)
+        for figure, value, unit in (
+            ("netlist_equal_walks", replay.walks, "walks"),
+            ("netlist_equal_cycles", replay.batch_cycles, "cycles in batches"),
+            ("netlist_cycles_per_second", replay.cycles_per_second, "cycles/s"),
         )
     ]

@@ -7,17 +7,15 @@ second (11 bytes each way, one way after the other), less what its USB adapter t
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import serial
 
 from hdl.config import named_config
 from hdl.fabric.serial_protocol import Command
 from hdl.registers import ID_VALUE, REGISTER_BY_NAME
-from sim.board import BoardModel, pseudo_terminal, serve
+from sim.board import BoardModel, board_library, served
 
 from ...errors import InternalError
 from ...transport.serial import SerialTransport
@@ -35,7 +33,7 @@ def uart_measures(
     """`uart_reads_per_second` by checked frames, as `clew drive` reads, and by plain UARTBone commands."""
     config = named_config(_CONFIG)
     progress("uart", 0, 2)
-    with _served(BoardModel(config, announce=announce)) as path:
+    with BoardModel(board_library(config, announce=announce)) as model, served(model) as path:
         with SerialTransport(path) as transport:
             checked = _rate(lambda: transport.read32(REGISTER_BY_NAME["ID"].offset))
         progress("uart", 1, 2)
@@ -65,16 +63,3 @@ def _rate(read: Callable[[], int]) -> float:
         if read() != ID_VALUE:
             raise InternalError(f"register ID does not read as {ID_VALUE:#010x} over the pseudo-terminal")
     return _READS / (time.perf_counter() - began)
-
-
-@contextmanager
-def _served(model: BoardModel) -> Iterator[str]:
-    stop = threading.Event()
-    with model, pseudo_terminal() as (line, path):
-        thread = threading.Thread(target=serve, args=(model, line), kwargs={"stop": stop.is_set})
-        thread.start()
-        try:
-            yield path
-        finally:
-            stop.set()
-            thread.join()
