@@ -2,8 +2,8 @@
 
 * board: `fmax_mhz`, `luts`, `ffs`, `block_rams` of the configuration of `ulx3s_85f`, whole and by block;
 * axi4: `luts`, `ffs`, `block_rams` of the memory end `axi4` on UltraScale+, by Yosys;
-* netlist: `netlist_cycles_per_second` of the same as ECP5 cells, in a comparison that must be that of its RTL, with the
-  walks and cycles that were;
+* netlist: `netlist_cycles_per_second` of the same as ECP5 cells, in a comparison that must be that of its
+  RTL: `netlist_equal_walks` and `netlist_equal_cycles` say how much of it there was;
 * uart: `uart_reads_per_second`, through a simulated board's pseudo-terminal.
 
 A topic is a function that takes `announce` (told what is being built) and `progress` (name, done, of) and
