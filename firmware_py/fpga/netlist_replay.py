@@ -22,7 +22,14 @@ from ..settings import ReplaySettings
 from ..transport.base import TransportError
 from ..transport.serial import SerialTransport
 
-__all__ = ["NETLIST_BAUD", "NetlistReplay", "replay_on_netlist", "require_same"]
+__all__ = [
+    "NETLIST_BAUD",
+    "NetlistReplay",
+    "RtlReplay",
+    "replay_on_netlist",
+    "replay_on_rtl",
+    "require_same",
+]
 
 #: What the driver takes as the rate of a netlist's line, for its time-outs: below the 7,000 bits a second of
 #: a netlist of the board's design, at 28,000 cycles a second.
@@ -30,6 +37,19 @@ NETLIST_BAUD = 4_800
 #: A netlist is given up after so many times the cycles that the board of the RTL took in all: a broken one
 #: hangs rather than fails.
 _PATIENCE = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class RtlReplay:
+    """What a netlist must give."""
+
+    name: str
+    """The configuration."""
+    files: Sequence[TraceFile]
+    comparison: ReplayComparison[ReplayFigures]
+    """On the simulated board."""
+    cycles: int
+    """Of that board, from its power-on to the end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,53 +64,61 @@ class NetlistReplay:
     """Of the netlist: cycles for each processor second."""
 
 
-def replay_on_netlist(
+def replay_on_rtl(
     files: Sequence[TraceFile],
     name: str,
     *,
-    library: Path,
     announce: Callable[[str], None],
     progress: Callable[[str, int, int], None],
-) -> NetlistReplay:
-    """Compares traces near and far on the configuration called `name` three times: in process as `clew
-    compare` does, then as `clew drive` does on the simulated board and on its netlist, compiled as `library`.
+) -> RtlReplay:
+    """Compares traces near and far on the configuration called `name`, as `clew compare` does in process, and
+    as `clew drive` does on the simulated board.
 
-    Raises InternalError: a verdict is wrong, the netlist hangs, or one differs from the others in an answer,
-    in the cycles of a walk or a batch, in the memory that is left, or in the boards' documents.
+    Raises InternalError: a verdict is wrong, or the two are not the same (`require_same`).
     """
     config = CONFIGS[name]
-
-    def step(where: str) -> Callable[[str, int, int], None]:
-        return lambda place, done, total: progress(f"{where}, {place}", done, total)
-
     in_process = ReplaySettings().compare(
         files,
         config=config,
         open_machine=compiled_machine,
         announce=announce,
-        progress=step("in process"),
+        progress=_step("in process", progress),
     )
     if in_process.failures:
         raise InternalError(in_process.failures[0])
     with BoardModel(board_library(config, announce=announce)) as model:
-        rtl = _driven(model, files, name, announce=announce, progress=step("RTL"))
-        patience = _PATIENCE * model.cycle
-    require_same(in_process, rtl, "the board is not the design in process")
+        comparison = _driven(model, files, name, announce=announce, progress=_step("RTL", progress))
+        cycles = model.cycle
+    require_same(in_process, comparison, "the board is not the design in process")
+    return RtlReplay(name=name, files=files, comparison=comparison, cycles=cycles)
+
+
+def replay_on_netlist(
+    rtl: RtlReplay,
+    library: Path,
+    *,
+    announce: Callable[[str], None],
+    progress: Callable[[str, int, int], None],
+) -> NetlistReplay:
+    """Makes the comparison of `clew drive` on the netlist of the board, compiled as `library`.
+
+    Raises InternalError: the netlist hangs, or its comparison or document is not that of the RTL.
+    """
     with BoardModel(library) as model:
         try:
             netlist = _driven(
                 model,
-                files,
-                name,
-                cycles=patience,
+                rtl.files,
+                rtl.name,
+                cycles=_PATIENCE * rtl.cycles,
                 announce=announce,
-                progress=step("netlist"),
+                progress=_step("netlist", progress),
             )
         except (BatchError, InputError, InternalError, NotAnAccelerator, TransportError) as error:
             raise InternalError(f"the netlist is not the RTL: {error}") from None
         speed = model.cycles_per_second
-    require_same(rtl, netlist, "the netlist is not the RTL")
-    if board_document(rtl) != board_document(netlist):
+    require_same(rtl.comparison, netlist, "the netlist is not the RTL")
+    if board_document(rtl.comparison) != board_document(netlist):
         raise InternalError("the netlist is not the RTL: the documents differ")
     places = netlist.places.values()
     return NetlistReplay(
@@ -98,6 +126,10 @@ def replay_on_netlist(
         batch_cycles=sum(figures.replay_cycles for figures in places),
         cycles_per_second=speed,
     )
+
+
+def _step(where: str, progress: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:
+    return lambda place, done, total: progress(f"{where}, {place}", done, total)
 
 
 def _difference(one: Run, other: Run) -> str | None:

@@ -13,7 +13,7 @@ from sim.fpga.netlist_model import board_netlist, netlist_library
 from sim.trace.searches import demonstration_traces
 
 from ...compare import read_files
-from ...fpga.netlist_replay import replay_on_netlist
+from ...fpga.netlist_replay import replay_on_netlist, replay_on_rtl
 from ..measures import Measure
 
 __all__ = ["netlist_measures"]
@@ -39,7 +39,8 @@ def netlist_measures(
         demonstration_traces(folder)
         (file,) = read_files([Path(folder) / _TRACE])
     first = dataclasses.replace(file, traces=file.traces[:1])
-    replay = replay_on_netlist([first], name, library=library, announce=announce, progress=progress)
+    rtl = replay_on_rtl([first], name, announce=announce, progress=progress)
+    replay = replay_on_netlist(rtl, library, announce=announce, progress=progress)
     where: dict[str, str | int] = {"board": _BOARD, "memory": config.memory.timing.name}
     return [
         Measure(name=figure, where=where, value=value, unit=unit)
