@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING
 from hdl.generate import verilog
 from hdl.serial_top import SerialClew
 
-from .verilator import STORAGE_SOURCES, build_once, build_shared_library, content_key, source_key
+from .verilator import (
+    CLOCK_GATE_SOURCES,
+    STORAGE_SOURCES,
+    build_once,
+    build_shared_library,
+    content_key,
+    source_key,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -65,18 +72,24 @@ def board_verilog(config: DesignConfig, *, announce: Callable[[str], None] | Non
 def compile_board(
     design: Path,
     *,
-    storage: bool,
+    storage: bool = False,
+    clock_gate: bool = False,
     modules: Sequence[Path] = (),
     flags: Sequence[str] = (),
     announce: Callable[[str], None] | None = None,
 ) -> Path:
     """The shared library of the Verilog file `design`, whose top has the ports of `SerialClew`.
 
-    With `storage` it has the `dpi` body of the memory; `modules` are further files that the design needs,
-    `flags` further ones of Verilator. Raises BuildError when a tool fails.
+    With `storage` it has the `dpi` body of the memory, with `clock_gate` the cell of one; `modules` are
+    further files that the design needs, `flags` further ones of Verilator. Raises BuildError.
     """
     # Where the design has its own memory, the C++ part stays empty.
-    sources = [*modules, _SOURCE, *(STORAGE_SOURCES if storage else STORAGE_SOURCES[1:])]
+    sources = [
+        *modules,
+        _SOURCE,
+        *(STORAGE_SOURCES if storage else STORAGE_SOURCES[1:]),
+        *(CLOCK_GATE_SOURCES if clock_gate else ()),
+    ]
     return build_shared_library(design, toplevel="clew", sources=sources, flags=flags, announce=announce)
 
 
@@ -86,7 +99,9 @@ def board_library(config: DesignConfig, *, announce: Callable[[str], None] | Non
     `announce` is told what takes long. Raises BuildError when a tool fails.
     """
     design = board_verilog(config, announce=announce)
-    return compile_board(design, storage=config.memory.storage == "dpi", announce=announce)
+    return compile_board(
+        design, storage=config.memory.storage == "dpi", clock_gate=config.sleeps, announce=announce
+    )
 
 
 @cache

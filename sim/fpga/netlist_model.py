@@ -68,6 +68,4 @@ def netlist_library(
 
     `modules` are the files of what is in it besides the cells.
     """
-    return compile_board(
-        netlist, storage=False, modules=[*cell_models(), *modules], flags=_FLAGS, announce=announce
-    )
+    return compile_board(netlist, modules=[*cell_models(), *modules], flags=_FLAGS, announce=announce)
