@@ -66,7 +66,7 @@ Channels = Annotated[int, typer.Option(help="Channels of the memory stack: 1, 2,
 Ecc = Annotated[
     bool, typer.Option("--ecc", help="Correct memory errors (SECDED); a read takes a cycle more.")
 ]
-Stages = Annotated[int, typer.Option(help="Execute stages of every walker: 1 to 5.")]
+Stages = Annotated[int, typer.Option(help="Execute stages of every walker: 1 to 6.")]
 ClockRatio = Annotated[
     int,
     typer.Option(

@@ -117,7 +117,7 @@ class Accelerator:
         `memory` is a memory preset (`clew timing` lists them) or a file FILE.toml, of which the stack has
         `channels` (1, 2, 4, 8 or 16); `ecc` corrects memory errors, for a cycle more a read; `address_map`
         lists the entries of another map than the usual one, with commas. Each walker has `contexts` (1 to
-        64; 16) and execute `stages` (1 to 5); the logic at the memory runs at the memory's clock over
+        64; 16) and execute `stages` (1 to 6); the logic at the memory runs at the memory's clock over
         `clock_ratio` (1, 2 or 4). The first call for a design compiles it, which takes a minute or two;
         `announce` is told, for example `print`. Raises InputError (a ValueError) for a setting that cannot
         be, OSError for a preset file that cannot be read, BuildError when a tool fails.

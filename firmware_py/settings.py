@@ -41,7 +41,7 @@ class DesignSettings:
     contexts: int | None = None
     """Contexts of each walker, 1 to 64; None: 16, or 64 for more than 16 searches at a time."""
     stages: int = 1
-    """Execute stages of every walker: 1 to 5."""
+    """Execute stages of every walker: 1 to 6."""
     clock_ratio: int = 1
     """Command clock over the clock of the logic at the memory: 1, 2 or 4."""
 

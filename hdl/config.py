@@ -47,14 +47,15 @@ class WalkerConfig:
     contexts: int = 16
     """Walks in flight; the tag of `MemoryPort` has room for 64."""
     execute_stages: int = 1
-    """Pipeline stages of the execute path: 1 answers in the cycle a record arrives, 5 clocks fastest. With 4
-    the instruction is fetched in a stage of its own, with 5 its exit has one too."""
+    """Pipeline stages of the execute path: 1 answers in the cycle a record arrives, 6 clocks fastest. With 4
+    the instruction is fetched in a stage of its own, with 5 its exit has one too, with 6 what it puts out:
+    then requests and verdicts leave in every other cycle at most."""
     program_words: int = 64
     """Instructions of program memory; entry points and branch targets are 6 bits."""
 
     def __post_init__(self) -> None:
         _require(1 <= self.contexts <= 64, "walker.contexts", self.contexts, "1 to 64")
-        _require(1 <= self.execute_stages <= 5, "walker.execute_stages", self.execute_stages, "1 to 5")
+        _require(1 <= self.execute_stages <= 6, "walker.execute_stages", self.execute_stages, "1 to 6")
         _require(self.program_words == 64, "walker.program_words", self.program_words, "64")
 
 
@@ -487,7 +488,7 @@ CONFIGS: dict[str, DesignConfig] = {
     ),
     # What fits an ECP5 board and meets its clock: eight banks of HBM2 instead of 32, short queues, no ECC.
     "ulx3s": DesignConfig(
-        walker=WalkerConfig(contexts=2, execute_stages=5),
+        walker=WalkerConfig(contexts=2, execute_stages=6),
         link=LinkConfig(walk_credits=4, bulk_credits=4),
         scratchpad=ScratchpadConfig(banks=2, bank_bytes=2048),
         controller=ControllerConfig(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, ResetInserter, Value
+from amaranth.hdl import Cat, Const, Module, ResetInserter, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -10,6 +10,7 @@ from .clock_gate import SLEPT_BITS
 from .config import DesignConfig
 from .fabric.pass_queue import PassQueue
 from .fabric.router import Router
+from .fabric.stream_buffer import StreamBuffer
 from .fabric.stream_merge import StreamMerge
 from .layouts import (
     CHANNEL_WIDTH,
@@ -132,9 +133,14 @@ class MemorySide(wiring.Component):
             m.d.comb += self.fault.armed.eq(Cat(channel.fault.armed for channel in channels).any())
         m.submodules.launches = launches = LaunchGroup()
         connect(m, flipped(self.launch), launches.input)
+        launched, passed = launches.output, Const(1)
+        if self._config.boundary_registers:
+            m.submodules.launch_buffer = buffer = StreamBuffer(Walk)
+            connect(m, launched, buffer.input)
+            launched, passed = buffer.output, buffer.empty
         m.d.comb += [
             self.restarted.eq(Cat(channel.restarted for channel in channels).all()),
-            self.idle.eq(launches.idle & Cat(channel.idle for channel in channels).all()),
+            self.idle.eq(launches.idle & passed & Cat(channel.idle for channel in channels).all()),
         ]
 
         m.d.comb += [channel.slept.eq(self.slept) for channel in channels]
@@ -142,11 +148,11 @@ class MemorySide(wiring.Component):
             m.d.comb += self.sleeps.eq(launches.sleeps & channels[0].sleeps)
             for name in ("walk", "bulk"):
                 connect(m, flipped(getattr(self, name)), getattr(channels[0], name))
-            connect(m, launches.output, channels[0].launch)
+            connect(m, launched, channels[0].launch)
             connect(m, channels[0].verdict, flipped(self.verdict))
             return m
 
-        self._route(m, "launch", Walk, launches.output, [channel.launch for channel in channels])
+        self._route(m, "launch", Walk, launched, [channel.launch for channel in channels])
         self._merge(m, "verdict", Verdict, [channel.verdict for channel in channels], self.verdict)
         for name, credits in (("walk", link.walk_credits), ("bulk", link.bulk_credits)):
             port: Any = getattr(self, name)

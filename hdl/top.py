@@ -36,6 +36,7 @@ from .layouts import (
     RowClass,
     Source,
     Verdict,
+    Walk,
 )
 from .memory.end import end_members
 from .memory_side import MemorySide
@@ -164,9 +165,10 @@ class Clew(wiring.Component):
         passed += [
             join("near_launch", Launch, sequencer.near_launch, link.launch),
             join("near_verdict", Verdict, link.verdict, sequencer.near_verdict),
-            join("far_launch", Launch, sequencer.far_launch, far_launches.input),
+            # Behind the group, whose first walk passes combinationally: it goes into all of its context.
+            join("far_launch", Walk, far_launches.output, far_walker.launch),
         ]
-        connect(m, far_launches.output, far_walker.launch)
+        connect(m, sequencer.far_launch, far_launches.input)
         connect(m, far_walker.verdict, sequencer.far_verdict)
 
         walk_memory, bulk_memory = far_walker.memory, bulk_merge.memory
@@ -187,10 +189,10 @@ class Clew(wiring.Component):
             join("walk_response", MemoryResponse, link.walk_response, walk_memory.response),
             join("bulk_request", MemoryRequest, bulk_memory.request, link.bulk_request),
             join("bulk_response", MemoryResponse, link.bulk_response, bulk_memory.response),
-            join("memory_launch", Launch, link.memory_launch, memory_side.launch),
             join("memory_walk_request", MemoryRequest, link.memory_walk_request, memory_side.walk.request),
             join("memory_bulk_request", MemoryRequest, link.memory_bulk_request, memory_side.bulk.request),
         ]
+        connect(m, link.memory_launch, memory_side.launch)
         connect(m, memory_side.verdict, link.memory_verdict)
         connect(m, memory_side.walk.response, link.memory_walk_response)
         connect(m, memory_side.bulk.response, link.memory_bulk_response)

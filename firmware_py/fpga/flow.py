@@ -29,7 +29,6 @@ _BUFFERS = (
     "mover_request",
     "bulk_request",
     "bulk_response",
-    "memory_launch",
     "memory_walk_request",
     "memory_bulk_request",
 )

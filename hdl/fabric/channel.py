@@ -79,9 +79,9 @@ class Channel(wiring.Component):
         two = len(self.kinds) == 2
         depth = self.credits * len(self.kinds)
         # The last message of a full queue arrives this long after its acceptance; the clock must not come
-        # round to its stamp before.
-        now = Signal(bits_for(2**self.latency_bits + depth * LONGEST_BYTES))
-        m.d.sync += now.eq(now + self.slept + 1)
+        # round to its stamp before. It is a cycle ahead: that a message arrives is known before it does.
+        coming = Signal(bits_for(2**self.latency_bits + depth * LONGEST_BYTES))
+        m.d.sync += coming.eq(coming + self.slept + 1)
 
         # Pointers have a bit more than an index, so that a full queue differs from an empty one. Between
         # `head` and `arrived` messages wait to be taken, between `arrived` and `tail` they travel.
@@ -91,16 +91,19 @@ class Channel(wiring.Component):
         # The kind of the message that the pointer `tail` is about to number, and of the one at `head`.
         sent_second, head_second = Signal(), Signal()
 
-        m.submodules.stamps = stamps = memory.Memory(shape=now.shape(), depth=depth, init=[])
+        m.submodules.stamps = stamps = memory.Memory(shape=coming.shape(), depth=depth, init=[])
         stamp_write, stamp_read = stamps.write_port(), stamps.read_port(domain="comb")
+        # The message that arrives next, and one that is accepted now and arrives in the coming cycle.
+        travelling, passes = Signal.like(arrived), Signal()
         m.d.comb += [
-            stamp_read.addr.eq(arrived),
-            arrives.eq((arrived != tail) & (stamp_read.data == now)),
+            travelling.eq(arrived + arrives),
+            stamp_read.addr.eq(travelling),
             deliver.eq((head != arrived) | arrives),
             self.idle.eq(head == tail),
         ]
         m.d.sync += [
-            arrived.eq(arrived + arrives),
+            arrives.eq(Mux(travelling == tail, passes, stamp_read.data == coming + self.slept)),
+            arrived.eq(travelling),
             tail.eq(tail + accepted),
             head.eq(head + taken),
         ]
@@ -117,7 +120,8 @@ class Channel(wiring.Component):
                 room.eq((put ^ take) != self.credits),
                 write.addr.eq(put),
                 write.data.eq(near.payload),
-                write.en.eq(near.valid & near.ready),
+                # Not only when it is ready: what is not taken is written over.
+                write.en.eq(near.valid & room),
                 read.addr.eq(take),
                 far.payload.eq(read.data),
                 far.valid.eq(deliver & (head_second == index)),
@@ -162,18 +166,20 @@ class Channel(wiring.Component):
         m.d.comb += [
             behind.eq(backlog + Mux(sent_second, cycles[-1], cycles[0]) - 1),
             stamp_write.addr.eq(tail),
-            stamp_write.data.eq(now + self.minimum_latency + self.latency + behind),
+            stamp_write.data.eq(coming + self.latency + behind),
+            passes.eq(accepted & (self.latency == 0) & (behind == 0)),
             stamp_write.en.eq(accepted),
         ]
         # The stamp of the message that arrives next may not have come by the edge after this one.
         early, rests = Signal(), Signal()
         m.d.comb += [
-            early.eq((arrived == tail) | ((stamp_read.data - now)[: len(now)] > self.slept + 1)),
+            early.eq((arrived == tail) | ((stamp_read.data - coming)[: len(coming)] > self.slept)),
             rests.eq(~(last_second & self.idle) if two else 1),
             self.sleeps.eq(
                 early
                 & rests
                 & (head == arrived)
+                & ~arrives
                 & (backlog == 0)
                 & ~Cat(getattr(self, kind).valid for kind in self.kinds).any()
             ),

@@ -44,7 +44,8 @@ class Link(wiring.Component):
         Cycles added to `minimum_latency`; constant while traffic is in flight.
     bytes_per_cycle : In(16)
         Width of each channel; 0: a message a cycle. A message occupies its channel for its size (see
-        `hdl/fabric/message.py`) divided by this, rounded up. A change stops the intake for up to 50 cycles.
+        `hdl/fabric/message.py`) divided by this, rounded up. A change stops the intake from the
+        next cycle on, for up to 50 cycles.
     idle : Out(1)
         No message is on the way, every request is answered and the width is settled.
     slept : In(SLEPT_BITS), sleeps : Out(1)
@@ -99,6 +100,10 @@ class Link(wiring.Component):
             bulk_down.latency.eq(self.latency_down),
         ]
 
+        # A register: the comparison of widths would come before every message.
+        open_ = Signal(init=1)
+        m.d.sync += open_.eq(cycles.settled)
+
         def connect(source: stream.Interface, sink: stream.Interface, open_: Value | int = 1) -> None:
             m.d.comb += [
                 sink.payload.eq(source.payload),
@@ -117,12 +122,12 @@ class Link(wiring.Component):
         walks = unanswered(self.walk_request, self.walk_response, walk_credits, "walk")
         bulks = unanswered(self.bulk_request, self.bulk_response, bulk_credits, "bulk")
 
-        connect(self.walk_request, walk_up.request, cycles.settled & (walks != walk_credits))
-        connect(self.launch, walk_up.launch, cycles.settled)
-        connect(self.bulk_request, bulk_up.request, cycles.settled & (bulks != bulk_credits))
-        connect(self.memory_walk_response, walk_down.response, cycles.settled)
-        connect(self.memory_verdict, walk_down.verdict, cycles.settled)
-        connect(self.memory_bulk_response, bulk_down.response, cycles.settled)
+        connect(self.walk_request, walk_up.request, open_ & (walks != walk_credits))
+        connect(self.launch, walk_up.launch, open_)
+        connect(self.bulk_request, bulk_up.request, open_ & (bulks != bulk_credits))
+        connect(self.memory_walk_response, walk_down.response, open_)
+        connect(self.memory_verdict, walk_down.verdict, open_)
+        connect(self.memory_bulk_response, bulk_down.response, open_)
 
         connect(walk_up.far_request, self.memory_walk_request)
         connect(walk_up.far_launch, self.memory_launch)
@@ -133,7 +138,7 @@ class Link(wiring.Component):
 
         channels = (walk_up, walk_down, bulk_up, bulk_down)
         m.d.comb += [channel.slept.eq(self.slept) for channel in channels]
-        m.d.comb += self.sleeps.eq(cycles.settled & Cat(channel.sleeps for channel in channels).all())
+        m.d.comb += self.sleeps.eq(cycles.settled & open_ & Cat(channel.sleeps for channel in channels).all())
 
         for channel in (walk_up, bulk_up):
             request = channel.request.p
@@ -157,6 +162,7 @@ class Link(wiring.Component):
             walk_down.verdict_cycles.eq(cycles.of(VERDICT_BYTES)),
             self.idle.eq(
                 cycles.settled
+                & open_
                 & walk_up.idle
                 & walk_down.idle
                 & bulk_up.idle

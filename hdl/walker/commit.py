@@ -27,7 +27,7 @@ class Commit(wiring.Component):
         An instruction on the record at `address`, which was read with `status`.
     launching : In(1), start : In(32)
         A launch, whose first load is `start`. At most one of `executing` and `launching`.
-    base, limit, writable, remaining : In
+    base, limit, writable, spent : In
         Of the context.
     steps : Out(1)
         The instruction takes effect and is counted.
@@ -52,7 +52,7 @@ class Commit(wiring.Component):
     base: In(ADDRESS_WIDTH)
     limit: In(ADDRESS_WIDTH)
     writable: In(1)
-    remaining: In(24)
+    spent: In(1)
 
     steps: Out(1)
     stores: Out(1)
@@ -73,18 +73,18 @@ class Commit(wiring.Component):
         after = Signal(ExitKind)
         end = Signal(WalkStatus)
         m.d.comb += [
-            self.target.eq(Mux(self.launching, self.start, step.exit_value)),
-            null.eq(self.target == 0),
+            self.target.eq(Mux(self.executing, step.exit_value, self.start)),
+            null.eq(Mux(self.executing, step.exit_value == 0, self.start == 0)),
             within.eq((self.target >= self.base) & (self.target < self.limit)),
             store_within.eq((self.address >= self.base) & (self.address < self.limit)),
-            after.eq(Mux(self.launching, ExitKind.LOAD, step.exit_kind)),
+            after.eq(Mux(self.executing, step.exit_kind, ExitKind.LOAD)),
         ]
 
         readable = Signal()
         stopped = Signal()
         m.d.comb += [
             readable.eq(~access_failed(self.status)),
-            self.steps.eq(self.executing & readable & (self.remaining != 0)),
+            self.steps.eq(self.executing & readable & ~self.spent),
             self.stores.eq(self.steps & step.store & self.writable & store_within),
             # Everything before the exit that ends the walk.
             stopped.eq((self.executing & ~self.steps) | (self.steps & step.store & ~self.stores)),
@@ -101,7 +101,7 @@ class Commit(wiring.Component):
                     m.d.comb += end.eq(WalkStatus.BUS_ERROR)
                 with m.Default():
                     m.d.comb += end.eq(WalkStatus.OUT_OF_WINDOW)
-        with m.Elif(self.remaining == 0):
+        with m.Elif(self.spent):
             m.d.comb += end.eq(WalkStatus.BUDGET_SPENT)
         with m.Elif(stopped):
             m.d.comb += end.eq(Mux(self.writable, WalkStatus.OUT_OF_WINDOW, WalkStatus.WRITE_DENIED))

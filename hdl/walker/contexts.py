@@ -47,6 +47,8 @@ _COMMITTED: dict[str, tuple[ShapeLike, frozenset[str]]] = {
     "address": (32, frozenset({"select", "popped"})),
     "target": (32, frozenset({"select", "popped"})),
     "remaining": (24, frozenset({"commit"})),
+    # That it is 0: a comparison before a step would come before everything that the step does.
+    "spent": (1, frozenset({"commit"})),
     "hops": (32, frozenset({"commit", "verdict"})),
     "deferred": (Deferred, frozenset({"popped"})),
     "launched": (Launched, frozenset({"verdict"})),
@@ -78,16 +80,16 @@ class Contexts(wiring.Component):
     operands : In/Out
         `context` In; `record`, `registers`: what the instruction reads.
     commit : In/Out
-        `context` In; `remaining` (budget), `hops` and the configured `base`, `limit`, `writable`, `budget`:
-        what the end of an instruction reads.
+        `context` In; `remaining` (budget), `spent` (none is left), `hops` and the configured `base`,
+        `limit`, `writable`, `budget`: what the end of an instruction reads.
     popped : In/Out
         `context` In; `address`, `target`, `deferred`: what a context reads that had to wait.
     verdict : In/Out
         `context` In; `hops`, `launched`, `outcome`, `value`, `registers` (r0..r2).
     write : In
-        For each of `program_counter`, `address`, `target`, `remaining`, `hops`, `deferred`, `launched`,
-        `outcome`, `value`: `enable` and `data`, written to the committing context; `deferred` to that of
-        `write_deferred`.
+        For each of `program_counter`, `address`, `target`, `remaining`, `spent`, `hops`, `deferred`,
+        `launched`, `outcome`, `value`: `enable` and `data`, written to the committing context; `deferred`
+        to that of `write_deferred`.
     write_deferred : In
         `context`.
     write_registers : In

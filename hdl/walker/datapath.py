@@ -90,12 +90,15 @@ def _exit_bundle(prefix: str) -> dict[str, ShapeLike]:
 def _fetched() -> _Bundle:
     """Operands of an instruction: what the first stage hands to the second.
 
-    `store_value` is the register to store as it is before the update.
+    The operand of the test is `a` where `a_mask` has ones, `a_fill` elsewhere. `store_value` is the register
+    to store as it is before the update.
     """
     return _Bundle(
         "fetched",
         op=Op,
         a=32,
+        a_mask=32,
+        a_fill=1,
         b=32,
         update_kind=UpdateKind,
         update_register=3,
@@ -138,6 +141,14 @@ def _left() -> _Bundle:
 def _word(words: data.View, index: Value) -> Value:
     """`words[index]` as a tree of multiplexers: Yosys writes an array access as a shift of all 256 bits."""
     choices: list[Value] = [words[number] for number in range(8)]
+    for bit in index:
+        choices = [Mux(bit, choices[at + 1], choices[at]) for at in range(0, len(choices), 2)]
+    return choices[0]
+
+
+def _bit(word: Value, index: Value) -> Value:
+    """`word[index]` as a tree of multiplexers."""
+    choices: list[Value] = [word[number] for number in range(len(word))]
     for bit in index:
         choices = [Mux(bit, choices[at + 1], choices[at]) for at in range(0, len(choices), 2)]
     return choices[0]
@@ -201,17 +212,12 @@ class Datapath(wiring.Component):
         instruction, record, registers = self.instruction, self.record, self.registers
 
         shifted = Signal(32)
-        mask = Signal(32)
-        negative = Signal()
-        a_field = Signal(32)
+        highest = Signal(6)
         a_word = Signal(32)
         m.d.comb += [
             a_word.eq(_word(record, instruction.a_index)),
             shifted.eq(a_word >> instruction.a_low),
-            # Ones up to the field's highest bit.
-            mask.eq(~(0xFFFFFFFE << instruction.a_width_minus_1)),
-            negative.eq(instruction.a_signed & shifted.bit_select(instruction.a_width_minus_1, 1)),
-            a_field.eq(Mux(negative, shifted | ~mask, shifted & mask)),
+            highest.eq(instruction.a_low + instruction.a_width_minus_1),
             fetched.op.eq(instruction.op),
             fetched.update_kind.eq(instruction.update_kind),
             fetched.update_register.eq(instruction.update_register),
@@ -234,11 +240,19 @@ class Datapath(wiring.Component):
         ]
         with m.Switch(instruction.a_kind):
             with m.Case(AKind.WORD):
-                m.d.comb += fetched.a.eq(a_field)
+                m.d.comb += [
+                    fetched.a.eq(shifted),
+                    # Ones up to the field's highest bit, which is found beside the shift and not behind it.
+                    fetched.a_mask.eq(~(0xFFFFFFFE << instruction.a_width_minus_1)),
+                    fetched.a_fill.eq(instruction.a_signed & ~highest[5] & _bit(a_word, highest[:5])),
+                ]
             with m.Case(AKind.REGISTER):
-                m.d.comb += fetched.a.eq(_word(registers, instruction.a_index))
+                m.d.comb += [
+                    fetched.a.eq(_word(registers, instruction.a_index)),
+                    fetched.a_mask.eq(0xFFFFFFFF),
+                ]
             with m.Default():
-                m.d.comb += fetched.a.eq(self.address)
+                m.d.comb += [fetched.a.eq(self.address), fetched.a_mask.eq(0xFFFFFFFF)]
         with m.Switch(instruction.b_kind):
             with m.Case(BKind.IMMEDIATE):
                 m.d.comb += fetched.b.eq(instruction.immediate)
@@ -260,7 +274,8 @@ class Datapath(wiring.Component):
 
     def _test(self, m: Module, fetched: _Bundle, tested: _Bundle) -> None:
         """The test, the update, and the choice of the exit."""
-        a, b = fetched.a, fetched.b
+        a, b = Signal(32), fetched.b
+        m.d.comb += a.eq((fetched.a & fetched.a_mask) | (fetched.a_fill.replicate(32) & ~fetched.a_mask))
         taken = Signal()
         with m.Switch(fetched.op):
             for op, result in (

@@ -41,7 +41,8 @@ class Selection(wiring.Component):
     taken : Out(1)
         A record is taken.
     direct : Out(1), picked : Out(1), context : Out
-        An instruction is selected: for the record that is taken, or for an executable context.
+        An instruction is selected: for the record that is taken, or for an executable context. The context
+        is that of a record that is taken, selected or not.
     picked_one_hot : Out(contexts)
         The executable context that is selected; 0 if none is.
     sleeps : Out(1)
@@ -87,7 +88,7 @@ class Selection(wiring.Component):
             self.picked.eq(
                 self.advance & arbiter.any & ~launch_urgent & (runnable_urgent | ~self.record_valid)
             ),
-            self.context.eq(Mux(self.direct, self.record_context, arbiter.grant)),
+            self.context.eq(Mux(self.taken, self.record_context, arbiter.grant)),
             self.picked_one_hot.eq(Mux(self.picked, arbiter.one_hot, 0)),
             self.sleeps.eq(
                 ~(arbiter.any | self.record_valid | self.launch_waits)

@@ -61,7 +61,7 @@ class TenantRobin(wiring.Component):
             other.used.eq(self.used & chosen),
             first.restart.eq(self.restart),
             other.restart.eq(self.restart),
-            self.any.eq(first.any | other.any),
+            self.any.eq(self.requests.any()),
             self.grant.eq(Mux(chosen, other.grant, first.grant)),
             self.one_hot.eq(Mux(chosen, other.one_hot, first.one_hot)),
         ]

@@ -17,6 +17,11 @@ class VerdictQueue(wiring.Component):
     A verdict that nothing holds back is valid in the next cycle. One that ends a walk waits for the answers
     to its stores; several wait round robin, those of two tenants in turn.
 
+    Parameters
+    ----------
+    registered : bool
+        No path from `ready`: a verdict leaves in every other cycle at most.
+
     Members
     -------
     context : In, ends : In(1), yields : In(1)
@@ -35,8 +40,9 @@ class VerdictQueue(wiring.Component):
         See `ClockGate`.
     """
 
-    def __init__(self, contexts: int) -> None:
+    def __init__(self, contexts: int, *, registered: bool = False) -> None:
         self._contexts = contexts
+        self._registered = registered
         bits = context_bits(contexts)
         super().__init__(
             {
@@ -66,7 +72,7 @@ class VerdictQueue(wiring.Component):
         here = Signal(self._contexts)
         put_out = Signal(self._contexts)
         m.d.comb += [
-            room.eq(~self.valid | self.ready),
+            room.eq(~self.valid if self._registered else ~self.valid | self.ready),
             arbiter.second.eq(self.second),
             arbiter.requests.eq((ending & ~self.outstanding) | yielding),
             arbiter.restart.eq(self.restart),
@@ -89,8 +95,7 @@ class VerdictQueue(wiring.Component):
             offers.eq(room & (arbiter.any | passes)),
             self.sleeps.eq(~(self.valid | arbiter.any | self.ends | self.yields)),
         ]
-        with m.If(room):
-            m.d.sync += self.valid.eq(offers)
+        m.d.sync += self.valid.eq(offers | (self.valid & ~self.ready))
         with m.If(offers):
             m.d.sync += [
                 self.offered.eq(Mux(arbiter.any, arbiter.grant, self.context)),

@@ -47,19 +47,22 @@ def walk_bound(
     verdict is taken.
     """
     contexts, stages = walker.contexts, walker.execute_stages
-    put_off = 3 * contexts
-    turn = (2 * contexts) * (PATIENCE + 1) + put_off + 2 * (stages + 1)
+    # With six stages a request that was put off takes six cycles: one of an instruction may go before it, and
+    # each has to be gone before the next.
+    pace = 6 if stages >= 6 else 1
+    put_off = 3 * contexts * pace
+    turn = (2 * contexts) * (PATIENCE + pace) + put_off + 2 * (stages + 1) * pace
 
     def answered(wait: int) -> int:
         held = 2 * (wait // PATIENCE + 1)
         return wait + held * (stages + 1) + min(held * put_off, 2 * (wait + held) + put_off)
 
     answer, dependent = answered(wait), answered(dependent_wait)
-    slot = port + put_off + 1
+    slot = port + put_off + pace
     share = -(-contexts // READS_LIMIT) * (answer + slot)
     read = slot + share + (slot + dependent) + answer
     stored = (2 * contexts + 1) * (CROWD_PATIENCE + slot + dependent)
-    value = contexts * verdict + 1
+    value = contexts * (verdict + pace - 1) + 1
     step = turn + stages + stored + max(read, value)
     return read + steps * step + turn + dependent + value
 

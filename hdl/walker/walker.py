@@ -1,6 +1,7 @@
 """The walker: many contexts, each following pointers with a small program, on one datapath."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
@@ -49,6 +50,9 @@ class Walker(wiring.Component):
     that arrives in this cycle, else for a context that continues without a load, round robin. The request
     is visible one cycle after the commit. An instruction with a store whose exit loads or ends takes a
     second slot, as a store and a load are two requests; the same happens when the output is occupied.
+    With six stages what the commit puts out is decided in the cycle after it, an instruction is selected
+    four cycles before, a launch's request takes one more, and requests and verdicts leave in every other
+    cycle at most.
 
     **Back-pressure.** A record is taken however long requests stall: it is written to its context and
     executed later, so memory may wait for its responses to be taken. `memory.response.ready` is low in
@@ -129,19 +133,21 @@ class Walker(wiring.Component):
         # With four stages or more the first one fetches the instruction and does nothing else: into a
         # register, not out of a block RAM, which would take a third of the second stage.
         ahead = int(stages >= 4)
+        # With six the last one puts out what the slot before it decided.
+        late = int(stages >= 6)
         attributes = {"ram_style": "distributed"} if ahead else {}
         m.submodules.program = program = Memory(
             shape=INSTRUCTION_WIDTH, depth=self._program_words, init=[], attrs=attributes
         )
         m.submodules.contexts = contexts = Contexts(count, shared=stages == 1)
         m.submodules.selection = selection = Selection(count)
-        m.submodules.datapath = datapath = Datapath(stages=stages - ahead)
+        m.submodules.datapath = datapath = Datapath(stages=stages - ahead - late)
         m.submodules.commit = commit = Commit()
         m.submodules.stores = stores = StoreTracker(count)
         m.submodules.fair_share = fair_share = FairShare(count)
         m.submodules.store_share = store_share = StoreShare(count)
         m.submodules.deferred = deferred = TenantRobin(count)
-        m.submodules.verdicts = verdicts = VerdictQueue(count)
+        m.submodules.verdicts = verdicts = VerdictQueue(count, registered=bool(late))
         for configured in (contexts.configure, fair_share.configure):
             wiring.connect(m, wiring.flipped(self.context_write), configured)
         wiring.connect(m, datapath.step, commit.step)
@@ -163,29 +169,36 @@ class Walker(wiring.Component):
 
         # -- Selection: whose instruction enters the datapath --
         room = Signal()
+        may_go = Signal(count)  # requests that nothing holds back
+        owed = Signal()  # such a request lost the room to an instruction
+        open_ = Signal()  # the slot's request has room
+        goes = Signal()
         popping = Signal()
         advance = Signal()
+        slot = _Slot(bits, "slot")
         status = Signal(MemoryStatus)
         selected = _Selected(bits, 0)
         state, operands = contexts.select, contexts.operands
         m.d.comb += [
-            deferred.requests.eq(pending & ~(stores.full | fair_share.held | store_share.held)),
-            popping.eq(room & deferred.any),
+            deferred.requests.eq(pending & may_go),
+            goes.eq(room & deferred.any),
+            # With six stages the last one may still need the room.
+            popping.eq(goes & (owed | ~slot.acting) if late else goes),
             deferred.used.eq(popping),
-            advance.eq(~popping),
+            advance.eq(~goes),
             selection.advance.eq(advance),
             selection.record_valid.eq(self.memory.response.valid & ~response.write),
             selection.record_context.eq(response.tag.context[:number]),
             selection.runnable.eq(runnable),
             self.memory.response.ready.eq(selection.ready),
-            status.eq(Mux(selection.direct, response.status, state.status)),
+            status.eq(Mux(selection.taken, response.status, state.status)),
             selected.valid.eq(selection.direct | selection.picked),
             selected.context.eq(selection.context),
             selected.status.eq(status),
             # A record that could not be read leaves the walk at the record that the load came from.
             selected.address.eq(
                 Mux(
-                    (selection.direct | arrived.bit_select(selection.context, 1)) & ~access_failed(status),
+                    (selection.taken | arrived.bit_select(selection.context, 1)) & ~access_failed(status),
                     state.target,
                     state.address,
                 )
@@ -194,8 +207,21 @@ class Walker(wiring.Component):
             datapath.advance.eq(advance),
             datapath.registers.eq(operands.registers),
         ]
+        held = stores.full | fair_share.held | store_share.held
+        if late:
+            # Of the cycle before: the last stage looks again. What loses the room to an instruction is next,
+            # and instructions are put off meanwhile: else a record in every cycle would keep it out.
+            popped_last = Signal()
+            m.d.sync += [
+                may_go.eq(~held),
+                popped_last.eq(popping),
+                owed.eq(deferred.any & ~popping & (owed | (room & slot.acting & ~popped_last))),
+            ]
+            m.d.comb += open_.eq(room & (popped_last | ~owed))
+        else:
+            m.d.comb += [may_go.eq(~held), open_.eq(room)]
         chosen = [selected]
-        for stage in range(1, stages):
+        for stage in range(1, stages - late):
             staged = _Selected(bits, stage)
             with m.If(advance):
                 m.d.sync += [register.eq(value) for register, value in zip(staged, chosen[-1], strict=True)]
@@ -218,6 +244,8 @@ class Walker(wiring.Component):
         # -- Commit: the slot of one context --
         executing = Signal()
         launching = Signal()
+        # The same without `advance`, which comes late: it is in the enables only.
+        launch_offered = Signal()
         launch_context = Signal(bits)
         launch_possible = Signal()
         # Of the context that executes or is launched, which does not have to wait for the choice of a
@@ -229,7 +257,8 @@ class Walker(wiring.Component):
             launch_context.eq(launch.context[:number]),
             launch_possible.eq(self.free.bit_select(launch_context, 1)),
             self.launch.ready.eq(launch_possible & advance & ~final.valid),
-            launching.eq(self.launch.valid & self.launch.ready),
+            launch_offered.eq(self.launch.valid & launch_possible & ~final.valid),
+            launching.eq(launch_offered & advance),
             selection.launch_waits.eq(self.launch.valid & launch_possible & ~self.launch.ready),
             commits.eq(Mux(final.valid, final.context, launch_context)),
             here.eq(Mux(popping, deferred.grant, commits)),
@@ -238,25 +267,35 @@ class Walker(wiring.Component):
             operands.context.eq(chosen[ahead].context),
             view.context.eq(commits),
             popped.context.eq(deferred.grant),
-            contexts.write_deferred.context.eq(here),
-            commit.executing.eq(executing),
+            contexts.write_deferred.context.eq(slot.context),
+            commit.executing.eq(final.valid),
             commit.address.eq(final.address),
             commit.status.eq(final.status),
-            commit.launching.eq(launching),
+            commit.launching.eq(launch_offered),
             commit.start.eq(launch.address),
             commit.base.eq(view.base),
             commit.limit.eq(view.limit),
             commit.writable.eq(view.writable),
-            commit.remaining.eq(view.remaining),
+            commit.spent.eq(view.spent),
         ]
         if stages > 1:
             m.d.comb += selection.hold.eq(final.valid & datapath.step.may_store)
-        self._write_state(m, contexts, commit, datapath.step, launching, final.address, verdicts.now)
-        self._write_record(m, contexts, selection, commit, datapath.step)
+        self._write_state(m, contexts, commit, datapath.step, advance, final.address, verdicts.now)
+        self._write_record(m, contexts, selection, commit, datapath.step, advance)
+        decided = _Slot(bits, "decided") if late else slot
+        m.d.comb += [
+            decided.acting.eq(executing | launching | popping),
+            decided.begins.eq(launching),
+            decided.context.eq(here),
+            decided.work.eq(Mux(popping, popped.deferred.as_value(), commit.work.as_value())),
+            decided.current.eq(Mux(popping, popped.address, Mux(commit.launching, 0, final.address))),
+            decided.target.eq(Mux(popping, popped.target, commit.target)),
+        ]
+        if late:
+            m.d.sync += [register.eq(value) for register, value in zip(slot, decided, strict=True)]
 
         # -- Output: a request, a verdict, or neither --
-        acting = Signal()
-        work = Signal(Deferred)
+        acting, work, current, target = slot.acting, slot.work, slot.current, slot.target
         can_store = Signal()
         unblocked = Signal()
         send_store = Signal()
@@ -264,28 +303,22 @@ class Walker(wiring.Component):
         send_load = Signal()
         resumes = Signal()
         waits = Signal()
-        current = Signal(ADDRESS_WIDTH)
-        target = Signal(ADDRESS_WIDTH)
         address = Signal(ADDRESS_WIDTH)
         m.d.comb += [
             address.eq(Mux(work.store, current, target)),
-            acting.eq(executing | launching | popping),
-            work.eq(Mux(popping, popped.deferred.as_value(), commit.work.as_value())),
-            current.eq(Mux(popping, popped.address, Mux(launching, 0, final.address))),
-            target.eq(Mux(popping, popped.target, commit.target)),
-            can_store.eq(room & ~stores.full.bit_select(here, 1) & ~store_share.holds),
+            can_store.eq(open_ & ~stores.full.bit_select(slot.context, 1) & ~store_share.holds),
             unblocked.eq(acting & (~work.store | can_store)),
             send_store.eq(acting & work.store & can_store),
             load.eq(acting & ~work.store & (work.after == ExitKind.LOAD)),
-            send_load.eq(load & room & ~(fair_share.holds | store_share.holds)),
+            send_load.eq(load & open_ & ~(fair_share.holds | store_share.holds)),
             fair_share.busy.eq(~self.free),
-            fair_share.context.eq(here),
+            fair_share.context.eq(slot.context),
             fair_share.issue.eq(send_load),
             fair_share.answer_context.eq(selection.record_context),
             fair_share.answer.eq(selection.taken),
             fair_share.stores.eq(stores.outstanding),
             resumes.eq(unblocked & (work.after == ExitKind.GOTO)),
-            verdicts.context.eq(here),
+            verdicts.context.eq(slot.context),
             verdicts.yields.eq(unblocked & (work.after == ExitKind.YIELD)),
             verdicts.ends.eq(acting & ~work.store & (work.after == ExitKind.DONE)),
             # A load or an end behind a store takes a slot of its own: one request, one event a cycle.
@@ -293,8 +326,8 @@ class Walker(wiring.Component):
             contexts.write.deferred.enable.eq(acting),
             contexts.write.deferred.data.eq(work),
             contexts.write.deferred.data.store.eq(work.store & ~send_store),
-            stores.context.eq(here),
-            stores.begin.eq(launching),
+            stores.context.eq(slot.context),
+            stores.begin.eq(slot.begins),
             stores.issue.eq(send_store),
             stores.answer_context.eq(selection.record_context),
             stores.answer.eq(self.memory.response.valid & self.memory.response.ready & response.write),
@@ -302,7 +335,7 @@ class Walker(wiring.Component):
             store_share.contested.eq(fair_share.contested),
             store_share.crowded.eq(self.crowded),
             self.presses.eq(store_share.presses),
-            store_share.context.eq(here),
+            store_share.context.eq(slot.context),
             store_share.address.eq(address),
             store_share.store.eq(work.store),
             store_share.dependent.eq(1 if self._stores_depend else work.conditional),
@@ -315,8 +348,8 @@ class Walker(wiring.Component):
             verdicts.outstanding.eq(stores.outstanding),
         ]
         # Nobody waits for a store.
-        priority = fair_share.priority & ~(send_store & fair_share.contested)
-        self._put_request(m, room, send_store, send_load, address, here, work, priority)
+        priority = fair_share.priority & ~(work.store & fair_share.contested)
+        self._put_request(m, room, acting, send_store | send_load, address, slot.context, work, priority)
         last = self._put_verdict(m, contexts, stores, verdicts)
         if stages == 1:
             # Round robins that begin anew have done so in the cycle after the last context is free.
@@ -341,7 +374,7 @@ class Walker(wiring.Component):
         ]
         with m.If(acting):
             m.d.sync += [
-                self.hop.context.eq(here),
+                self.hop.context.eq(slot.context),
                 self.hop.address.eq(Mux(send_load, target, current)),
             ]
         with m.If(send_store):
@@ -360,10 +393,13 @@ class Walker(wiring.Component):
         gone = Mux(popping, deferred.one_hot, 0)
         m.d.sync += [
             runnable.eq(
-                (runnable & ~selection.picked_one_hot) | bit(resumes, here) | saved | Mux(last, 0, taken)
+                (runnable & ~selection.picked_one_hot)
+                | bit(resumes, slot.context)
+                | saved
+                | Mux(last, 0, taken)
             ),
             arrived.eq((arrived & ~selection.picked_one_hot) | saved),
-            pending.eq((pending & ~gone) | bit(waits, here)),
+            pending.eq((pending & ~gone) | bit(waits, slot.context)),
             self.free.eq((self.free & ~bit(launching, launch_context)) | Mux(last, taken, 0)),
         ]
         return m
@@ -374,43 +410,54 @@ class Walker(wiring.Component):
         contexts: Contexts,
         commit: Commit,
         step: wiring.PureInterface,
-        launching: Value,
+        advance: Value,
         address: Value,
         now: Value,
     ) -> None:
-        """What a launch or an executed instruction changes in its context."""
-        launch, view = self.launch.payload, contexts.commit
+        """What a launch or an executed instruction changes in its context, with `advance`."""
+        launch, view, launching = self.launch.payload, contexts.commit, commit.launching
         remaining = Mux(launching, view.budget, view.remaining - 1)
+        spent = Mux(launching, view.budget == 0, view.remaining == 1)
         hops = Mux(launching, 0, view.hops) + commit.loads
         for name, enable, value in (
             ("program_counter", launching | commit.steps, Mux(launching, launch.entry, step.exit_target)),
             ("address", launching | commit.executing, Mux(launching, 0, address)),
             ("target", commit.loads, commit.target),
             ("remaining", launching | commit.steps, remaining),
+            ("spent", launching | commit.steps, spent),
             ("hops", launching | commit.loads, hops),
             ("outcome", commit.concludes, commit.outcome),
             ("value", commit.concludes, commit.value),
         ):
             write = getattr(contexts.write, name)
-            m.d.comb += [write.enable.eq(enable), write.data.eq(value)]
+            m.d.comb += [write.enable.eq(enable & advance), write.data.eq(value)]
         launched = contexts.write.launched
         m.d.comb += [
-            launched.enable.eq(launching),
+            launched.enable.eq(launching & advance),
             launched.data.tag.eq(launch.tag),
             launched.data.start.eq(now),
         ]
         # Branches, not multiplexers of single words: a simulation then moves the wide value it needs.
         registers = contexts.write_registers
         with m.If(launching):
-            m.d.comb += [registers.lanes.eq(0xFF), registers.data.eq(launch.registers.as_value())]
+            m.d.comb += [
+                registers.lanes.eq(advance.replicate(8)),
+                registers.data.eq(launch.registers.as_value()),
+            ]
         with m.Else():
             m.d.comb += [
-                registers.lanes.eq(Mux(commit.steps & step.update, 1 << step.update_register, 0)),
+                registers.lanes.eq(Mux(commit.steps & step.update & advance, 1 << step.update_register, 0)),
                 registers.data.eq(step.update_value.replicate(8)),
             ]
 
     def _write_record(
-        self, m: Module, contexts: Contexts, selection: Selection, commit: Commit, step: wiring.PureInterface
+        self,
+        m: Module,
+        contexts: Contexts,
+        selection: Selection,
+        commit: Commit,
+        step: wiring.PureInterface,
+        advance: Value,
     ) -> None:
         """A record that arrives and the word that is stored share the write port of the records.
 
@@ -423,7 +470,8 @@ class Walker(wiring.Component):
             contexts.write_status.enable.eq(selection.taken),
             contexts.write_status.data.eq(response.status),
         ]
-        m.d.comb += write.lanes.eq(selection.taken.replicate(8) | Mux(commit.stores, 1 << step.store_word, 0))
+        stores = Mux(commit.stores & advance, 1 << step.store_word, 0)
+        m.d.comb += write.lanes.eq(selection.taken.replicate(8) | stores)
         with m.If(selection.taken):
             m.d.comb += write.data.eq(response.data)
             with m.If(commit.stores):
@@ -438,8 +486,8 @@ class Walker(wiring.Component):
         self,
         m: Module,
         room: Signal,
-        send_store: Value,
-        send_load: Value,
+        acting: Value,
+        send: Value,
         address: Value,
         context: Value,
         work: data.View,
@@ -451,17 +499,18 @@ class Walker(wiring.Component):
         out = self.memory.request
         valid = Signal()
         request = Signal(MemoryRequest)
-        m.d.comb += [room.eq(~valid | out.ready), out.valid.eq(valid), out.payload.eq(request)]
-        with m.If(room):
-            m.d.sync += valid.eq(send_store | send_load)
-        with m.If(send_store | send_load):
+        # Six stages do without the path from whoever takes it: a request leaves every other cycle at most.
+        taken = 0 if self._stages >= 6 else out.ready
+        m.d.comb += [room.eq(~valid | taken), out.valid.eq(valid), out.payload.eq(request)]
+        m.d.sync += valid.eq(send | (valid & ~out.ready))
+        with m.If(acting & room):
             m.d.sync += [
                 request.address.eq(address),
-                request.write.eq(send_store),
-                request.conditional.eq(send_store & work.conditional),
+                request.write.eq(work.store),
+                request.conditional.eq(work.store & work.conditional),
                 request.expected.eq(work.expected),
                 request.data.eq(work.value.replicate(8)),
-                request.mask.eq(Mux(send_store, 0xF << (work.word << 2), 0)),
+                request.mask.eq(Mux(work.store, 0xF << (work.word << 2), 0)),
                 request.tag.source.eq(self._source),
                 request.tag.context.eq(context),
                 request.priority.eq(priority),
@@ -517,3 +566,21 @@ class _Selected:
 
     def __iter__(self) -> Iterator[Signal]:
         yield from (self.valid, self.context, self.status, self.address)
+
+
+class _Slot:
+    """What the context that has the slot puts out: `work`, for the record at `current` or at `target`.
+
+    Signals of their own, as those of `_Selected`.
+    """
+
+    def __init__(self, bits: int, prefix: str) -> None:
+        self.acting = Signal(name=f"{prefix}_acting")
+        self.begins = Signal(name=f"{prefix}_begins")
+        self.context = Signal(bits, name=f"{prefix}_context")
+        self.work = Signal(Deferred, name=f"{prefix}_work")
+        self.current = Signal(ADDRESS_WIDTH, name=f"{prefix}_current")
+        self.target = Signal(ADDRESS_WIDTH, name=f"{prefix}_target")
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from (self.acting, self.begins, self.context, self.work, self.current, self.target)

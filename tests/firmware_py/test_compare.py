@@ -151,7 +151,7 @@ def test_a_slower_memory_side_and_more_stages_are_built_and_shown():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"stages": 6}, r"walker\.execute_stages is 6: expected 1 to 5"),
+        ({"stages": 7}, r"walker\.execute_stages is 7: expected 1 to 6"),
         ({"clock_ratio": 3}, r"clock_ratio is 3: expected 1, 2 or 4"),
     ],
 )

@@ -72,7 +72,7 @@ def _write(folder: Path, text: str) -> Path:
         (TRACES + '[axes]\nplacement = "best"', "axes.placement: unknown placement 'best'"),
         (TRACES + "[axes]\nconcurrent = [1, 0]", "axes.concurrent: --concurrent is 0: expected 1 to 10000"),
         (TRACES + "[axes]\ncontexts = 65", "axes.contexts: walker.contexts is 65: expected 1 to 64"),
-        (TRACES + "[axes]\nstages = 6", "axes.stages: walker.execute_stages is 6: expected 1 to 5"),
+        (TRACES + "[axes]\nstages = 7", "axes.stages: walker.execute_stages is 7: expected 1 to 6"),
         (TRACES + "[axes]\nclock_ratio = 3", "axes.clock_ratio: clock_ratio is 3: expected 1, 2 or 4"),
         (TRACES + "[axes]\nchannels = 3", "axes.channels: memory.channels is 3: expected a power of two"),
         (TRACES + "[axes]\necc = 1", "axes.ecc holds 1: expected true or false, or a list of them"),

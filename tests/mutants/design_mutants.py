@@ -67,8 +67,8 @@ DESIGN_MUTANTS: tuple[Mutant, ...] = (
         edits=(
             Replace(
                 "hdl/fabric/channel.py",
-                "now + self.minimum_latency + self.latency + behind",
-                "now + self.minimum_latency + self.latency + behind - 1",
+                "arrives.eq(Mux(travelling == tail, passes, stamp_read.data == coming + self.slept))",
+                "arrives.eq((travelling != tail) & (stamp_read.data == coming + 1))",
             ),
         ),
         tests=("tests/hdl/fabric/test_link.py",),

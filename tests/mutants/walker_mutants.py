@@ -59,6 +59,12 @@ WALKER_MUTANTS: tuple[Mutant, ...] = (
         tests=(f"{_WALKS}::test_a_stalled_request_does_not_stop_responses",),
     ),
     Mutant(
+        name="six stages, a request over another",
+        defect="the last stage puts a request out although the one before is not taken",
+        edits=(Replace(_WALKER, "open_.eq(room & (popped_last | ~owed))", "open_.eq(1)"),),
+        tests=(f"{_WALKS}::test_a_stalled_request_does_not_stop_responses",),
+    ),
+    Mutant(
         name="budget not counted",
         defect="a walk never runs out of steps",
         edits=(Replace(_WALKER, "view.budget, view.remaining - 1)", "view.budget, view.remaining)"),),

@@ -26,7 +26,7 @@ def run(stages: int, **environment: str) -> None:
 
 
 @pytest.mark.cocotb
-@pytest.mark.parametrize("stages", [1, 2, 3])
+@pytest.mark.parametrize("stages", [1, 2, 3, 6])
 def test_random_walks(stages: int) -> None:
     run(stages, CLEW_WALKS=str(WALKS))
 

@@ -26,7 +26,7 @@ _STORE = Instruction(
 _YIELD = Instruction(taken=Exit(kind=ExitKind.YIELD, target=2))
 
 
-@pytest.mark.parametrize("stages", [1, 3])
+@pytest.mark.parametrize("stages", [1, 3, 6])
 def test_no_walk_takes_longer(stages: int) -> None:
     """Walks that jump, store and load, and yield beside one another, on a memory of one latency."""
     rng = random.Random(stages)
