@@ -45,12 +45,14 @@ class ClockGate(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         # A reset counts, too: the design's own is registered on the gated clock.
-        awake = ~self.sleeps | self.wake | self.slept.all() | ResetSignal()
+        wakes = self.wake | self.slept.all() | ResetSignal()
         m.submodules.cell = Instance(
-            CLOCK_GATE_MODULE, i_clk=ClockSignal(), i_enable=awake, o_gated_clk=self.clk
+            CLOCK_GATE_MODULE, i_clk=ClockSignal(), i_enable=~self.sleeps | wakes, o_gated_clk=self.clk
         )
-        with m.If(awake):
-            m.d.sync += self.slept.eq(0)
-        with m.Else():
-            m.d.sync += self.slept.eq(self.slept + 1)
+        m.d.sync += self.slept.eq(0)
+        # Two readers of `sleeps`: a simulator then keeps it, and does not compute all of it where it looks at
+        # `wake`, which is twice a cycle.
+        with m.If(self.sleeps):
+            with m.If(~wakes):
+                m.d.sync += self.slept.eq(self.slept + 1)
         return m

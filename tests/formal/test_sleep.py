@@ -113,7 +113,7 @@ PROOFS = [
     Proof(
         name="sleep",
         build=lambda false: SleepProperty(false=false),
-        depth=2,
+        depth=3,
         cover_depth=60,
         # `make test` runs the design with and without its gate, tests/e2e/test_clock_gate.py.
         quick=False,
