@@ -291,7 +291,6 @@ class Sequencer(wiring.Component):
         launch = Signal()
         launch_place = Signal.like(verdict_place)
         launch_context = Signal(CONTEXT_WIDTH)
-        launch_last = Signal(CONTEXT_WIDTH + 1)
         ends = Signal()
         # One-hot by comparison: contexts are few and `1 << index` is slow to convert.
         first = Cat(launch_context == i for i in range(contexts))
@@ -354,7 +353,6 @@ class Sequencer(wiring.Component):
         launch_far = header.place_or_direction
         m.d.comb += [
             launch_context.eq(header.context),
-            launch_last.eq(header.context + header.count_minus_1),
             launch_place.eq(Mux(launch_far, far_place, stack.channel_wires(words[1]))),
             message.context.eq(header.context),
             message.entry.eq(header.entry),
@@ -380,7 +378,11 @@ class Sequencer(wiring.Component):
                     m.d.comb += contexts_busy.eq((bits & starts).any())
         launch_bad = Signal()
         m.d.comb += launch_bad.eq(
-            (launch_last >= contexts)
+            # One comparison for each number of walks, not a sum: everything waits for this.
+            Cat(
+                (header.count_minus_1 == more) & (header.context >= max(contexts - more, 0))
+                for more in range(LAUNCH_WALKS_MAX)
+            ).any()
             | (header.count_minus_1 >= LAUNCH_WALKS_MAX)
             | (~launch_far & self._strays(stack, header, words))
         )
