@@ -81,7 +81,10 @@ class Channel(wiring.Component):
         # The last message of a full queue arrives this long after its acceptance; the clock must not come
         # round to its stamp before. It is a cycle ahead: that a message arrives is known before it does.
         coming = Signal(bits_for(2**self.latency_bits + depth * LONGEST_BYTES))
-        m.d.sync += coming.eq(coming + self.slept + 1)
+        # The same when edges were left out; it wraps like the stamps.
+        awaited = Signal.like(coming)
+        m.d.comb += awaited.eq(coming + self.slept)
+        m.d.sync += coming.eq(awaited + 1)
 
         # Pointers have a bit more than an index, so that a full queue differs from an empty one. Between
         # `head` and `arrived` messages wait to be taken, between `arrived` and `tail` they travel.
@@ -102,7 +105,7 @@ class Channel(wiring.Component):
             self.idle.eq(head == tail),
         ]
         m.d.sync += [
-            arrives.eq(Mux(travelling == tail, passes, stamp_read.data == coming + self.slept)),
+            arrives.eq(Mux(travelling == tail, passes, stamp_read.data == awaited)),
             arrived.eq(travelling),
             tail.eq(tail + accepted),
             head.eq(head + taken),

@@ -67,7 +67,7 @@ DESIGN_MUTANTS: tuple[Mutant, ...] = (
         edits=(
             Replace(
                 "hdl/fabric/channel.py",
-                "arrives.eq(Mux(travelling == tail, passes, stamp_read.data == coming + self.slept))",
+                "arrives.eq(Mux(travelling == tail, passes, stamp_read.data == awaited))",
                 "arrives.eq((travelling != tail) & (stamp_read.data == coming + 1))",
             ),
         ),
