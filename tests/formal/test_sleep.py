@@ -36,7 +36,7 @@ CONFIG = DesignConfig(
 _SCHEDULER = "memory_side.channel_0.memory.controller.scheduler"
 #: The registers that count cycles, and go on by those slept.
 TIME = {
-    *(f"link.{channel}.now" for channel in ("walk_up", "walk_down", "bulk_up", "bulk_down")),
+    *(f"link.{channel}.coming" for channel in ("walk_up", "walk_down", "bulk_up", "bulk_down")),
     *("far_walker.verdicts.now", "memory_side.channel_0.near_walker.verdicts.now"),
     *("sequencer.clock", "sequencer.control__batch_cycles", "counters.cycles"),
     # The age of requests, cycles without a read, cycles of the turns.

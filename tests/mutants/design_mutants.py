@@ -7,6 +7,7 @@ from .mutant import Mutant, Replace
 __all__ = ["DESIGN_MUTANTS"]
 
 _SLOW = "tests/hdl/test_memory_channel.py"
+_CLOCK_GATE = "tests/e2e/test_clock_gate.py"
 
 DESIGN_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -166,5 +167,37 @@ DESIGN_MUTANTS: tuple[Mutant, ...] = (
             ),
         ),
         tests=("tests/hdl/memory/test_checker.py",),
+    ),
+    Mutant(
+        name="gated clock sleeps through an arrival",
+        defect="a link whose message arrives in the next cycle leaves this edge out, too",
+        edits=(
+            Replace("hdl/fabric/channel.py", "stamp_read.data - coming)", "stamp_read.data - coming + 1)"),
+        ),
+        tests=(_CLOCK_GATE,),
+    ),
+    Mutant(
+        name="gated clock forgets time",
+        defect="a walker does not count the cycles that it slept",
+        edits=(
+            Replace(
+                "hdl/walker/verdict_queue.py",
+                "self.now.eq(self.now + self.slept + 1)",
+                "self.now.eq(self.now + 1)",
+            ),
+        ),
+        tests=(_CLOCK_GATE,),
+    ),
+    Mutant(
+        name="gated clock sleeps through refresh",
+        defect="the refresher sleeps when a refresh falls due",
+        edits=(Replace("hdl/memory/refresher.py", "(running & (later < ends))", "running"),),
+        tests=(_CLOCK_GATE,),
+    ),
+    Mutant(
+        name="gated clock does not hear the host",
+        defect="a read of a register does not wake the design",
+        edits=(Replace("hdl/hostport.py", "self.axi.wvalid | self.axi.arvalid", "self.axi.wvalid"),),
+        tests=(_CLOCK_GATE,),
     ),
 )
