@@ -179,6 +179,45 @@ def test_longest_latency_and_messages_with_a_full_queue_are_exact(wait: int) -> 
     assert left == list(zip(arrivals, range(CREDITS), strict=True))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_edges_that_are_left_out_change_no_arrival(seed: int) -> None:
+    """A clock that sleeps whenever the channel does, past many rounds of the stamps' 256 cycles."""
+    channel = Channel({"message": 8}, credits=2, latency_bits=4)
+    rng = random.Random(seed)
+    entered: list[tuple[int, int]] = []
+    left: list[tuple[int, int]] = []
+    asleep = 0
+
+    async def bench(ctx: Any) -> None:
+        nonlocal asleep
+        ctx.set(channel.latency, 15)
+        ctx.set(channel.message_cycles, 3)
+        ctx.set(channel.far_message.ready, 1)
+        number, slept, offers = 0, 0, False
+        for cycle in range(10_000):
+            # What is offered comes from a register: it changes after an edge.
+            offers = offers or (slept == 0 and rng.random() < 0.1)
+            ctx.set(channel.message.valid, offers)
+            ctx.set(channel.message.payload, number % 256)
+            ctx.set(channel.slept, slept)
+            if ctx.get(channel.sleeps) and slept < 2 ** len(channel.slept) - 1 and rng.random() < 0.95:
+                slept, asleep = slept + 1, asleep + 1
+                continue
+            if ctx.get(channel.far_message.valid):
+                left.append((cycle, ctx.get(channel.far_message.payload)))
+            if offers and ctx.get(channel.message.ready):
+                entered.append((cycle, number % 256))
+                number, offers = number + 1, False
+            slept = 0
+            await ctx.tick()
+
+    run(channel, bench)
+    arrivals = predicted([(cycle, 3) for cycle, _ in entered], 15, 1)
+    expected = [(at, number) for at, (_, number) in zip(arrivals, entered, strict=True) if at < 10_000]
+    assert left == expected, f"seed {seed}"
+    assert asleep > 1000
+
+
 def test_message_that_waits_to_be_taken_stays_offered() -> None:
     """However long: on a channel whose clock comes round to its stamp every 256 cycles."""
     channel = Channel({"message": 8}, credits=2, latency_bits=4)
