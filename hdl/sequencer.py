@@ -376,13 +376,17 @@ class Sequencer(wiring.Component):
             for place, bits in enumerate(busy):
                 with m.Case(place):
                     m.d.comb += contexts_busy.eq((bits & starts).any())
+
+        def beyond(more: int) -> Value:
+            """The last of so many further walks would be in a context that is not there."""
+            fit = contexts - more
+            # Linters refuse a comparison that every context passes, or none.
+            return header.context >= fit if 0 < fit < 1 << CONTEXT_WIDTH else Const(int(fit <= 0), 1)
+
         launch_bad = Signal()
         m.d.comb += launch_bad.eq(
             # One comparison for each number of walks, not a sum: everything waits for this.
-            Cat(
-                (header.count_minus_1 == more) & (header.context >= max(contexts - more, 0))
-                for more in range(LAUNCH_WALKS_MAX)
-            ).any()
+            Cat((header.count_minus_1 == more) & beyond(more) for more in range(LAUNCH_WALKS_MAX)).any()
             | (header.count_minus_1 >= LAUNCH_WALKS_MAX)
             | (~launch_far & self._strays(stack, header, words))
         )
