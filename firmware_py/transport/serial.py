@@ -26,7 +26,7 @@ __all__ = ["SerialTransport"]
 _PATIENCE = 0.25
 _TIMEOUT_BYTES = 1024
 #: Seconds of silence after which an answer that has begun is no longer waited for, the time of as many bytes
-#: as that time-out not counted: a slow simulation hands them over some at a time.
+#: as that time-out not counted: a slow simulation hands them over some at a time. Doubled each time, too.
 _GAP = 0.1
 #: Bytes that mean nothing are kept up to so many: an answer has at most 1,031.
 _KEPT = 4096
@@ -131,11 +131,13 @@ class SerialTransport:
         received = b""
         for attempt in range(tries):
             self.retries += attempt > 0
-            patience = (_PATIENCE + 1.5 * 10 * _TIMEOUT_BYTES / self._baud) * 2**attempt + 2 * on_the_line
+            timeout = 10 * _TIMEOUT_BYTES / self._baud
+            patience = (_PATIENCE + 1.5 * timeout) * 2**attempt + 2 * on_the_line
+            gap = (_GAP + timeout) * 2**attempt
             try:
                 self._port.reset_input_buffer()
                 self._port.write(frame)
-                answer, received = self._await(request, patience)
+                answer, received = self._await(request, patience, gap)
             except (OSError, termios.error) as error:
                 raise PortError(f"{self._name}: the line is gone: {_reason(error)}") from None
             if answer is not None:
@@ -146,11 +148,10 @@ class SerialTransport:
             f"{self._baud} baud"
         )
 
-    def _await(self, request: Request, patience: float) -> tuple[Answer | None, bytes]:
-        """The answer, if one comes within `patience`, and the last bytes received. A line that never falls
-        silent is given up after twice that time."""
+    def _await(self, request: Request, patience: float, gap: float) -> tuple[Answer | None, bytes]:
+        """The answer, if one begins within `patience` and is never silent for `gap`, and the last bytes
+        received. A line that never falls silent is given up after twice the patience."""
         received = b""
-        gap = _GAP + 10 * _TIMEOUT_BYTES / self._baud
         began = time.monotonic()
         until = began + patience
         while (left := until - time.monotonic()) > 0:

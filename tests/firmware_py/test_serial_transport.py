@@ -191,6 +191,13 @@ def test_a_slow_line_is_waited_for() -> None:
             assert transport.retries == 0
 
 
+def test_a_line_that_is_slower_than_its_rate_says_is_waited_for_longer_each_time() -> None:
+    """As a simulated board on a machine that is busy with something else."""
+    with slow_board_of_the_model(FakeBus(), pause=0.1) as path, SerialTransport(path) as transport:
+        assert transport.read32(0) == ID_VALUE
+        assert transport.retries > 0
+
+
 class TestCommandLine:
     """Every way to a board that leads nowhere: one line, exit status 2."""
 
