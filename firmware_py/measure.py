@@ -71,8 +71,8 @@ def measure(
     memory = config.memory
     try:
         ledger, served, banks = _observed(plan, place, run)
-        busy = busy_cycles(plan, run, ledger.loops)
         numbers = walk_numbers(plan, place=place.walker, stack=StackMap(memory))
+        busy = busy_cycles(plan, run, ledger.loops, numbers=numbers)
         in_loop = loop_time(ledger, served, place.crossings)
         in_walk = walk_time(
             run.walk_cycles,

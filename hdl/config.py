@@ -50,13 +50,28 @@ class WalkerConfig:
     """Pipeline stages of the execute path: 1 answers in the cycle a record arrives, 6 clocks fastest. With 4
     the instruction is fetched in a stage of its own, with 5 its exit has one too, with 6 what it puts out:
     then requests and verdicts leave in every other cycle at most."""
+    outstanding: int = 64
+    """Walks that may be launched and not yet answered, shared evenly by the contexts, but one of each: those
+    that walk, cross the link or wait beside the walker. A near context of which only one may be stands idle
+    while its verdict and the next launch cross."""
     program_words: int = 64
     """Instructions of program memory; entry points and branch targets are 6 bits."""
 
     def __post_init__(self) -> None:
         _require(1 <= self.contexts <= 64, "walker.contexts", self.contexts, "1 to 64")
         _require(1 <= self.execute_stages <= 6, "walker.execute_stages", self.execute_stages, "1 to 6")
+        _require(
+            _power_of_two(self.outstanding) and self.outstanding <= 64,
+            "walker.outstanding",
+            self.outstanding,
+            "a power of two from 1 to 64",
+        )
         _require(self.program_words == 64, "walker.program_words", self.program_words, "64")
+
+    @property
+    def outstanding_each(self) -> int:
+        """Outstanding walks of a context, a power of two."""
+        return 1 << max(1, self.outstanding // self.contexts).bit_length() - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -469,7 +484,7 @@ CONFIGS: dict[str, DesignConfig] = {
         histogram=_HISTOGRAM,
     ),
     "small": DesignConfig(
-        walker=WalkerConfig(contexts=4, execute_stages=2),
+        walker=WalkerConfig(contexts=4, execute_stages=2, outstanding=4),
         link=LinkConfig(walk_credits=4, bulk_credits=4),
         scratchpad=ScratchpadConfig(banks=2, bank_bytes=2048),
         controller=ControllerConfig(
@@ -478,7 +493,7 @@ CONFIGS: dict[str, DesignConfig] = {
         memory=MemoryConfig(rows=2, columns=8),
     ),
     "stack": DesignConfig(
-        walker=WalkerConfig(contexts=4),
+        walker=WalkerConfig(contexts=4, outstanding=8),
         link=LinkConfig(walk_credits=8, bulk_credits=8),
         scratchpad=ScratchpadConfig(banks=2, bank_bytes=2048),
         controller=ControllerConfig(
@@ -488,7 +503,7 @@ CONFIGS: dict[str, DesignConfig] = {
     ),
     # What fits an ECP5 board and meets its clock: eight banks of HBM2 instead of 32, short queues, no ECC.
     "ulx3s": DesignConfig(
-        walker=WalkerConfig(contexts=2, execute_stages=6),
+        walker=WalkerConfig(contexts=2, execute_stages=6, outstanding=1),
         link=LinkConfig(walk_credits=4, bulk_credits=4),
         scratchpad=ScratchpadConfig(banks=2, bank_bytes=2048),
         controller=ControllerConfig(

@@ -287,7 +287,7 @@ class ColumnBus(wiring.Signature):
 
 
 class Walk(data.Struct):
-    """Launch of a walk in a context that is free."""
+    """Launch of a walk in a context, where it waits until that is free."""
 
     context: CONTEXT_WIDTH
     entry: 6

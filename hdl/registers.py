@@ -48,9 +48,9 @@ class CommandOp:
     that it lies in. Count 1: one walk; w2..w7: r0..r5. Above: w1 to w<count> are start addresses of so many
     walks, all in one channel, of the same entry, in as many consecutive contexts from `context`; their
     registers start as 0. One message launches them all; each has a completion record of its own, with the
-    command's tag. Waits until all those contexts are free, in that channel's near walker or in the far one.
-    A context that is not there, count 8, or start addresses of near walks in several channels end the
-    batch."""
+    command's tag. Waits while one of those contexts has its most outstanding walks, in that channel's near
+    walker or in the far one; the walks of a context run in order. A context that is not there, count 8, or
+    start addresses of near walks in several channels end the batch."""
     WRITE = 2
     """w0: op 4, count - 1 in bits 15:4. w1: first atom address. w2: byte mask of every atom. `count`
     data atoms follow in the ring and are written to consecutive addresses over the bulk channel."""

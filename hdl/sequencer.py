@@ -1,10 +1,7 @@
 """The Sequencer: executes a batch of commands out of the scratchpad and records completions there."""
 
-import functools
-import operator
-
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data, fifo, memory, stream, wiring
+from amaranth.lib import data, fifo, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from .clock_gate import SLEPT_BITS
@@ -25,6 +22,7 @@ from .layouts import (
     WalkMonitor,
 )
 from .memory.stack import StackMap
+from .outstanding_walks import OutstandingWalks
 from .registers import CommandOp
 
 __all__ = ["BatchControl", "Completion", "Sequencer"]
@@ -116,10 +114,10 @@ class _Header(data.Struct):
 class Sequencer(wiring.Component):
     """Executes batches of commands alone: WALK, WRITE, COPY and FENCE, in order.
 
-    A walk waits until its context is free in its place: the far walker, or the near walker of the channel
-    that its start address lies in. So the same context may run in every channel at once. Walks of one launch
-    wait until all their contexts are free; their start times are noted one a cycle, and so long another WALK
-    waits.
+    A walk is launched while fewer than `config.walker.outstanding_each` walks of its context are under way in
+    its place, on their way included: the far walker, or the near walker of the channel that it starts in.
+    So the same context may run in every channel at once, and the walks that wait for a near context cross the
+    link meanwhile; they run in order. Walks of one launch wait until that is so of all their contexts.
 
     A batch starts once everything is idle and the controllers have closed every row and restarted their
     refresh, so the same batch over the same memory costs the same cycles every time. It ends, as if by a
@@ -176,14 +174,12 @@ class Sequencer(wiring.Component):
         m = Module()
         contexts = self._config.walker.contexts
         stack = StackMap(self._config.memory)
-        # A place that a walk can run in: the near walker of each channel, then the far walker.
+        # A place as `OutstandingWalks` numbers them.
         far_place = stack.channels
         control = self.control
 
         running = Signal()
         failed = Signal()
-        clock = Signal(32)  # time stamps of walks; wraps, differences stay right
-        m.d.sync += clock.eq(clock + self.slept + 1)
         m.d.comb += control.active.eq(running)
         with m.If(running):
             m.d.sync += control.batch_cycles.eq(control.batch_cycles + self.slept + 1)
@@ -208,22 +204,18 @@ class Sequencer(wiring.Component):
         record = Signal(Completion)
         record_valid = Signal()
         record_taken = Signal()
-        m.submodules.launched = launched = memory.Memory(
-            shape=32, depth=2 * stack.channels << CONTEXT_WIDTH, init=[]
-        )
-        launched_write = launched.write_port()
-        launched_read = launched.read_port(domain="comb")
+        m.submodules.outstanding = outstanding = OutstandingWalks(self._config)
+        m.d.comb += outstanding.slept.eq(self.slept)
         far = Signal()
         last_far = Signal()
         verdict = Signal(Verdict)
-        verdict_place = Signal(range(far_place + 1))
         accept = Signal()
         m.d.comb += [
             # Alternate when both wait, so neither walker's verdicts can hold back the other's.
             far.eq(Mux(self.near_verdict.valid & self.far_verdict.valid, ~last_far, self.far_verdict.valid)),
             verdict.eq(Mux(far, self.far_verdict.payload, self.near_verdict.payload)),
-            verdict_place.eq(Mux(far, far_place, verdict.channel)),
-            launched_read.addr.eq(Cat(verdict.context, verdict_place)),
+            outstanding.verdict_place.eq(Mux(far, far_place, verdict.channel)),
+            outstanding.verdict_context.eq(verdict.context),
             accept.eq((self.near_verdict.valid | self.far_verdict.valid) & (~record_valid | record_taken)),
             self.near_verdict.ready.eq(accept & ~far),
             self.far_verdict.ready.eq(accept & far),
@@ -242,7 +234,7 @@ class Sequencer(wiring.Component):
                 record.far.eq(far),
                 record.hops.eq(verdict.hops),
                 record.code.eq(verdict.code),
-                record.walk_cycles.eq(clock - launched_read.data),
+                record.walk_cycles.eq(outstanding.cycles),
                 record.walker_cycles.eq(verdict.cycles),
                 record.value.eq(verdict.value),
                 record.registers.eq(verdict.registers),
@@ -287,38 +279,11 @@ class Sequencer(wiring.Component):
             ]
 
         # -- What is outstanding --
-        busy = [Signal(contexts, name=f"busy_{place}") for place in range(far_place + 1)]
-        launch = Signal()
-        launch_place = Signal.like(verdict_place)
-        launch_context = Signal(CONTEXT_WIDTH)
-        ends = Signal()
-        # One-hot by comparison: contexts are few and `1 << index` is slow to convert.
-        first = Cat(launch_context == i for i in range(contexts))
-        starts = Signal(contexts)
-        stops = Cat(verdict.context == i for i in range(contexts))
-        m.d.sync += self.walk.ended.eq(ends)
+        m.d.sync += self.walk.ended.eq(outstanding.ends)
         m.d.comb += [
-            ends.eq(accept & (verdict.kind == VerdictKind.DONE)),
+            outstanding.ends.eq(accept & (verdict.kind == VerdictKind.DONE)),
             self.walk.far.eq(record.far),
             self.walk.cycles.eq(record.walk_cycles),
-        ]
-        for place, bits in enumerate(busy):
-            started, stopped = launch & (launch_place == place), ends & (verdict_place == place)
-            with m.If(started | stopped):
-                m.d.sync += bits.eq((bits & ~Mux(stopped, stops, 0)) | Mux(started, starts, 0))
-        # The memory of start times takes one a cycle, so those of a launch's later walks follow. A walker
-        # begins no walk sooner, so none ends before its own is there.
-        to_note = Signal(range(LAUNCH_WALKS_MAX))
-        noted_context, noted_place, noted_time = (
-            Signal.like(like, name=f"noted_{name}")
-            for name, like in (("context", launch_context), ("place", launch_place), ("time", clock))
-        )
-        m.d.comb += [
-            launched_write.en.eq(launch | (to_note != 0)),
-            launched_write.addr.eq(
-                Mux(to_note != 0, Cat(noted_context, noted_place), Cat(launch_context, launch_place))
-            ),
-            launched_write.data.eq(Mux(to_note != 0, noted_time, clock)),
         ]
         writes = Signal(16)
         write_sent = Signal()
@@ -330,9 +295,7 @@ class Sequencer(wiring.Component):
             m.d.sync += write_failed.eq(1)
         m.d.sync += writes.eq(writes + write_sent - write_answered)
         all_answered = Signal()
-        m.d.comb += all_answered.eq(
-            ~Cat(bits.any() for bits in busy).any() & (writes == 0) & self.copy_idle & ~record_valid
-        )
+        m.d.comb += all_answered.eq(outstanding.none & (writes == 0) & self.copy_idle & ~record_valid)
 
         # -- Execute --
         index = Signal(16)
@@ -352,8 +315,9 @@ class Sequencer(wiring.Component):
         message = Signal(Launch)
         launch_far = header.place_or_direction
         m.d.comb += [
-            launch_context.eq(header.context),
-            launch_place.eq(Mux(launch_far, far_place, stack.channel_wires(words[1]))),
+            outstanding.place.eq(Mux(launch_far, far_place, stack.channel_wires(words[1]))),
+            outstanding.context.eq(header.context),
+            outstanding.count_minus_1.eq(header.count_minus_1),
             message.context.eq(header.context),
             message.entry.eq(header.entry),
             message.tag.eq(index),
@@ -363,19 +327,6 @@ class Sequencer(wiring.Component):
             self.near_launch.payload.eq(message),
             self.far_launch.payload.eq(message),
         ]
-        # Those of the later walks of a launch follow the first.
-        later = [
-            Mux(header.count_minus_1 >= number, Cat(Const(0, number), first[:-number]), 0)
-            for number in range(1, min(LAUNCH_WALKS_MAX, contexts))
-        ]
-        m.d.comb += starts.eq(first)
-        with m.If(header.count_minus_1 != 0):
-            m.d.comb += starts.eq(functools.reduce(operator.or_, later, first))
-        contexts_busy = Signal()
-        with m.Switch(launch_place):
-            for place, bits in enumerate(busy):
-                with m.Case(place):
-                    m.d.comb += contexts_busy.eq((bits & starts).any())
 
         def beyond(more: int) -> Value:
             """The last of so many further walks would be in a context that is not there."""
@@ -390,16 +341,6 @@ class Sequencer(wiring.Component):
             | (header.count_minus_1 >= LAUNCH_WALKS_MAX)
             | (~launch_far & self._strays(stack, header, words))
         )
-        with m.If(launch):
-            m.d.sync += [
-                to_note.eq(header.count_minus_1),
-                noted_context.eq(launch_context + 1),
-                noted_place.eq(launch_place),
-                noted_time.eq(clock),
-            ]
-        with m.Elif(to_note != 0):
-            m.d.sync += [to_note.eq(to_note - 1), noted_context.eq(noted_context + 1)]
-
         write_address = Signal(32)
         write_mask = Signal(32)
         write_left = Signal(13)
@@ -430,7 +371,7 @@ class Sequencer(wiring.Component):
             waits
             & ~(pop | accept | answer.valid | record_valid | fetched.w_en | fetch_waits)
             & ~(request.valid | offered | self.walk.ended | control.start)
-            & ((reading == 0) & (to_note == 0) & (full == (count == size)))
+            & ((reading == 0) & outstanding.sleeps & (full == (count == size)))
         )
 
         with m.FSM():
@@ -469,7 +410,7 @@ class Sequencer(wiring.Component):
                 with m.Elif(have):
                     m.d.comb += waits.eq(
                         (header.op == CommandOp.FENCE)
-                        | ((header.op == CommandOp.WALK) & ~launch_bad & contexts_busy)
+                        | ((header.op == CommandOp.WALK) & ~launch_bad & ~outstanding.room)
                     )
                     with m.Switch(header.op):
                         with m.Case(CommandOp.NOP):
@@ -477,12 +418,12 @@ class Sequencer(wiring.Component):
                         with m.Case(CommandOp.WALK):
                             with m.If(launch_bad):
                                 m.d.sync += failed.eq(1)
-                            with m.Elif(~contexts_busy & (to_note == 0)):
+                            with m.Elif(outstanding.room):
                                 target = Mux(launch_far, self.far_launch.ready, self.near_launch.ready)
                                 m.d.comb += [
                                     self.near_launch.valid.eq(~launch_far),
                                     self.far_launch.valid.eq(launch_far),
-                                    launch.eq(target),
+                                    outstanding.launch.eq(target),
                                     pop.eq(target),
                                 ]
                         with m.Case(CommandOp.WRITE):

@@ -18,7 +18,8 @@ __all__ = ["PARTS", "Crossings", "Part", "TimeParts", "loop_time", "walk_time"]
 Cycles = NDArray[np.int64]
 
 #: link: crossings, without waiting. queue: of a walk, all that is in no loop and no crossing: its launch
-#: waits for its turn on the link and in the walker, its verdict for its turn and for the answers to stores.
+#: waits for its turn on the link, for its context and its turn there, its verdict for its turn and for the
+#: answers to stores.
 #: arbitration: from where the request reaches the memory side to the controller taking it (other requesters'
 #: turns, a full queue, a slower clock). controller: in the controller before the first command and after the
 #: last data beat, refresh included; behind an AXI port all of the memory. device: first command to last data

@@ -15,13 +15,14 @@ __all__ = ["Channel"]
 
 
 class Channel(wiring.Component):
-    """Carries messages of one or two kinds, in order, each delivered a set time after it was sent.
+    """Carries messages of one or two kinds, each kind in order, a set time after they were sent.
 
     A message accepted in cycle t whose channel is free is offered at the far end in cycle
     t + `minimum_latency` + `latency` + its own cycles on the channel - 1: when all of it is there. It
     occupies the channel for its cycles; a later one starts when the channel is free, in order of
     acceptance. Messages wait in the queue for their turn, so a narrow channel does not stall the sender
-    while its kind has a credit. Delivery waits for the taker, as long as it likes.
+    while its kind has a credit. Delivery waits for the taker, as long as it likes; one kind that is not taken
+    holds nothing of the other back.
 
     Each entry carries the cycle of its arrival. Arrivals are at least a cycle apart, so one pointer that
     follows the queue and compares one stamp for equality is enough: however long a message waits to be
@@ -87,12 +88,11 @@ class Channel(wiring.Component):
         m.d.sync += coming.eq(awaited + 1)
 
         # Pointers have a bit more than an index, so that a full queue differs from an empty one. Between
-        # `head` and `arrived` messages wait to be taken, between `arrived` and `tail` they travel.
-        tail, arrived, head = (Signal(range(2 * depth), name=name) for name in ("tail", "arrived", "head"))
-        arrives, deliver = Signal(), Signal()
-        accepted, taken = Signal(), Signal()
-        # The kind of the message that the pointer `tail` is about to number, and of the one at `head`.
-        sent_second, head_second = Signal(), Signal()
+        # `arrived` and `tail` messages travel, in one queue; then each waits in that of its kind to be taken.
+        tail, arrived = (Signal(range(2 * depth), name=name) for name in ("tail", "arrived"))
+        arrives, accepted = Signal(), Signal()
+        # The kind of the message that the pointer `tail` is about to number, and of the one at `arrived`.
+        sent_second, arrives_second = Signal(), Signal()
 
         m.submodules.stamps = stamps = memory.Memory(shape=coming.shape(), depth=depth, init=[])
         stamp_write, stamp_read = stamps.write_port(), stamps.read_port(domain="comb")
@@ -101,24 +101,22 @@ class Channel(wiring.Component):
         m.d.comb += [
             travelling.eq(arrived + arrives),
             stamp_read.addr.eq(travelling),
-            deliver.eq((head != arrived) | arrives),
-            self.idle.eq(head == tail),
         ]
         m.d.sync += [
             arrives.eq(Mux(travelling == tail, passes, stamp_read.data == awaited)),
             arrived.eq(travelling),
             tail.eq(tail + accepted),
-            head.eq(head + taken),
         ]
 
-        rooms = []
+        rooms, waiting, empty = [], [], []
         for index, (kind, shape) in enumerate(self.kinds.items()):
             near, far = getattr(self, kind), getattr(self, f"far_{kind}")
             m.submodules[f"messages_{kind}"] = queue = memory.Memory(shape=shape, depth=self.credits, init=[])
             write, read = queue.write_port(), queue.read_port(domain="comb")
             put = Signal(range(2 * self.credits), name=f"{kind}_put")
+            there = Signal(range(2 * self.credits), name=f"{kind}_there")
             take = Signal(range(2 * self.credits), name=f"{kind}_take")
-            room = Signal(name=f"{kind}_room")
+            room, comes = Signal(name=f"{kind}_room"), Signal(name=f"{kind}_comes")
             m.d.comb += [
                 room.eq((put ^ take) != self.credits),
                 write.addr.eq(put),
@@ -127,15 +125,19 @@ class Channel(wiring.Component):
                 write.en.eq(near.valid & room),
                 read.addr.eq(take),
                 far.payload.eq(read.data),
-                far.valid.eq(deliver & (head_second == index)),
+                comes.eq(arrives & (arrives_second == index)),
+                far.valid.eq((there != take) | comes),
             ]
+            m.d.sync += there.eq(there + comes)
             with m.If(near.valid & near.ready):
                 m.d.comb += [accepted.eq(1), sent_second.eq(index)]
                 m.d.sync += put.eq(put + 1)
             with m.If(far.valid & far.ready):
-                m.d.comb += taken.eq(1)
                 m.d.sync += take.eq(take + 1)
             rooms.append(room)
+            waiting.append(there != take)
+            empty.append(put == take)
+        m.d.comb += self.idle.eq(Cat(empty).all())
 
         near = [getattr(self, kind) for kind in self.kinds]
         last_second = Signal()
@@ -156,8 +158,8 @@ class Channel(wiring.Component):
                 order_write.addr.eq(tail),
                 order_write.data.eq(sent_second),
                 order_write.en.eq(accepted),
-                order_read.addr.eq(head),
-                head_second.eq(order_read.data),
+                order_read.addr.eq(arrived),
+                arrives_second.eq(order_read.data),
             ]
         else:
             m.d.comb += near[0].ready.eq(rooms[0])
@@ -181,7 +183,7 @@ class Channel(wiring.Component):
             self.sleeps.eq(
                 early
                 & rests
-                & (head == arrived)
+                & ~Cat(waiting).any()
                 & ~arrives
                 & (backlog == 0)
                 & ~Cat(getattr(self, kind).valid for kind in self.kinds).any()

@@ -27,7 +27,8 @@ class Link(wiring.Component):
 
     The walk channel carries the far walker's requests and the launches of the near one up (to the memory
     side), their responses and verdicts down. The bulk channel carries the other requests and responses.
-    The two channels share nothing, so bulk traffic cannot delay a walk here.
+    The two channels share nothing, so bulk traffic cannot delay a walk here. A launch that waits at the
+    memory side for its context holds back the launches behind it and nothing else.
 
     Credits count messages of one kind. A request holds its credit until its response is taken, so a place
     for every response is reserved and the memory side never waits with one: a response is refused for one

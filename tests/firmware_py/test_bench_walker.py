@@ -15,7 +15,7 @@ from firmware_py.bench.walker.instructions import LAUNCHES, instructions_measure
 from firmware_py.bench.walker.latency import measured_parts, over_bound_target
 from firmware_py.bench.walker.machine import ClimbRun, walker_design
 from firmware_py.bench.walker.parts_table import parts_table, without_parts
-from firmware_py.bench.walker.programs import best_measures
+from firmware_py.bench.walker.programs import best_decisions, best_measures
 from firmware_py.bench.walker.throughput import counted_hops, hops_target
 from firmware_py.completion import COMPLETION
 from firmware_py.errors import InputError, InternalError
@@ -311,3 +311,58 @@ def test_the_best_backtrack_has_its_target_in_every_place_and_layer() -> None:
     assert found["synthetic", "near", "walk"].value == 0.8
     assert {key for key, measure in found.items() if measure.missed} == {("synthetic", "near", "walk")}
     assert {key[0] for key, measure in found.items() if measure.target is not None} == {"synthetic"}
+
+
+def test_the_time_of_searches_at_once_is_compared_with_as_many() -> None:
+    measures = [
+        Measure(
+            name="ns_per_backtrack",
+            where={
+                "program": program,
+                "layout": "creation",
+                "trace": "synthetic",
+                "concurrent": concurrent,
+                "place": "near",
+                "layer": layer,
+            },
+            value=value,
+            unit="ns",
+        )
+        for concurrent, program, value in (
+            (1, "climb", 400.0),
+            (1, "climb_compressed", 320.0),
+            (16, "climb", 60.0),
+            (16, "climb_compressed", 40.0),
+            (256, "climb", 20.0),
+            (256, "climb_compressed", 9.0),
+        )
+        for layer in ("walk", "elapsed")
+    ]
+    found = {(m.where["concurrent"], m.where["layer"]): m for m in best_measures(measures)}
+    assert {key: measure.missed for key, measure in found.items()} == {
+        (1, "walk"): True,
+        (16, "elapsed"): True,
+        (256, "elapsed"): False,
+    }
+    assert found[256, "elapsed"].value == 0.45
+
+
+def test_the_best_decision_is_one_walk_over_plain_parts() -> None:
+    measures = [
+        Measure(
+            name="ns_per_decision",
+            where={"fused": fused, "place": place, "program": program, "trace": "synthetic"},
+            value=value,
+            unit="ns",
+        )
+        for place in ("near", "far")
+        for fused, program, value in (
+            ("no", "climb", 1000.0),
+            ("no", "climb_compressed", 300.0),
+            ("yes", "climb", 500.0),
+            ("yes", "climb_compressed", 400.0),
+        )
+    ]
+    near, far = best_decisions(measures)
+    assert near.where == {"trace": "synthetic", "place": "near", "program": "climb_compressed"}
+    assert (near.value, near.target, far.where["place"]) == (0.4, None, "far")

@@ -22,6 +22,7 @@ from firmware_py.programs import default_image
 from firmware_py.replay import make_plan
 from firmware_py.report.document import document
 from firmware_py.throughput import busy_cycles
+from firmware_py.walk_numbers import walk_numbers
 from hdl.registers import CommandOp
 from tests.compare_schema import require_schema
 
@@ -307,13 +308,13 @@ def test_walks_per_second_is_over_the_time_in_which_walks_are_in_progress():
     hops = [HOP_CYCLES[0] * answer.hops for answer in result.answers]
     expected = sum(hops) + outside * 2 + 2 * (2 * CROSSING_CYCLES + 1)
     assert sum(walks) == sum(hops) + outside * 4
-    assert busy_cycles(plan, result, ledger.loops) == expected
+    assert _busy(plan, result, ledger.loops) == expected
 
 
 def test_a_round_on_the_stack_lasts_as_long_as_its_longest():
     plan = plan_of(depth_first("a"), depth_first("b"), text="stack", concurrent=2)
     result, _ = run(plan, 1)
-    assert busy_cycles(plan, result, _ledger(plan, result).loops) == 3 * STACK_LEVEL_CYCLES
+    assert _busy(plan, result, _ledger(plan, result).loops) == 3 * STACK_LEVEL_CYCLES
 
 
 def test_a_log_with_other_verdicts_than_the_plan_is_refused():
@@ -322,7 +323,24 @@ def test_a_log_with_other_verdicts_than_the_plan_is_refused():
     loops = _ledger(plan, result).loops
     result.logs.hops = result.logs.hops[:-1]
     with pytest.raises(ValueError, match="1 verdicts: expected 2 by the plan"):
-        busy_cycles(plan, result, loops)
+        _busy(plan, result, loops)
+
+
+def test_a_walk_that_waits_for_its_context_lengthens_no_round_beyond_its_verdicts():
+    """Each round's crossings are those of its walk that waited least, and not the mean."""
+    plan = plan_of(depth_first("a"), depth_first("b"), concurrent=2)
+    result, _ = run(plan)
+    loops = _ledger(plan, result).loops
+    without = _busy(plan, result, loops)
+    result.walk_cycles[1] += 500
+    assert _busy(plan, result, loops) == without
+
+
+def _busy(plan, result, loops):
+    from hdl.memory.stack import StackMap
+
+    numbers = walk_numbers(plan, place=result.place, stack=StackMap(CONFIG.memory))
+    return busy_cycles(plan, result, loops, numbers=numbers)
 
 
 def _ledger(plan, result, cached=False):

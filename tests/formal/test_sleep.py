@@ -38,7 +38,7 @@ _SCHEDULER = "memory_side.channel_0.memory.controller.scheduler"
 TIME = {
     *(f"link.{channel}.coming" for channel in ("walk_up", "walk_down", "bulk_up", "bulk_down")),
     *("far_walker.verdicts.now", "memory_side.channel_0.near_walker.verdicts.now"),
-    *("sequencer.clock", "sequencer.control__batch_cycles", "counters.cycles"),
+    *("sequencer.outstanding.clock", "sequencer.control__batch_cycles", "counters.cycles"),
     # The age of requests, cycles without a read, cycles of the turns.
     *(f"{_SCHEDULER}.{name}" for name in ("age", "idle", "turn_cycles0", "turn_cycles1")),
     "memory_side.channel_0.memory.controller.refresher.elapsed",

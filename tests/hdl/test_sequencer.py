@@ -1,12 +1,13 @@
 """The Sequencer with every neighbour mocked: scratchpad, walkers, memory, DataMover and controller."""
 
+import dataclasses
 import random
 from functools import partial
 
 import pytest
 from amaranth.sim import Simulator
 
-from hdl.config import DesignConfig, MemoryConfig
+from hdl.config import DesignConfig, MemoryConfig, WalkerConfig
 from hdl.layouts import MemoryStatus, VerdictKind, WalkStatus
 from hdl.registers import CommandOp
 from hdl.sequencer import Completion, Sequencer
@@ -16,6 +17,11 @@ CONFIG = DesignConfig()
 STACK = DesignConfig(memory=MemoryConfig(channels=2))
 SECOND = STACK.memory.organisation.atoms
 COMPLETION_BASE = 512
+
+
+def one_at_a_time(config):
+    """The design that launches a walk when the last one of its context has been answered."""
+    return dataclasses.replace(config, walker=WalkerConfig(outstanding=1))
 
 
 def walk(*, context, entry=0, address=1, far=False, registers=()):
@@ -178,12 +184,16 @@ class Bench:
                 address = walk.words[number - 1] if number else walk.address
                 if place == "near":
                     channel = address // SECOND % self.config.memory.channels
-                assert all(
-                    (p["verdict"]["context"], p["verdict"]["channel"]) != (context, channel) for p in pending
-                ), "context launched twice"
+                # A context takes its walks one after another.
+                ahead = [
+                    p["at"]
+                    for p in pending
+                    if (p["verdict"]["context"], p["verdict"]["channel"]) == (context, channel)
+                ]
+                assert len(ahead) < self.config.walker.outstanding_each, "context launched too often"
                 pending.append(
                     {
-                        "at": now + number + self.random.randint(*self.walk_latency),
+                        "at": max([now + number, *ahead]) + self.random.randint(*self.walk_latency),
                         "verdict": {
                             "context": context,
                             "channel": channel,
@@ -253,10 +263,19 @@ def test_walks_reach_their_place_and_complete_with_their_tag():
     assert all(5 <= record.walk_cycles <= 75 for record in records.values())
 
 
-def test_a_busy_context_holds_the_ring_until_its_walk_ends():
-    bench = Bench([*walk(context=1, address=1), *walk(context=1, address=2)]).run()
-    assert [w.address for w in bench.seen("near")] == [1, 2]
-    assert bench.result["completion_count"] == 2
+@pytest.mark.parametrize("each", [1, 2, 4])
+def test_a_context_is_launched_ahead_as_often_as_its_walks_may_be_outstanding(each):
+    """The launches beyond hold the ring until a walk of the context ends; each walk's time is its own."""
+    config = dataclasses.replace(CONFIG, walker=WalkerConfig(outstanding=16 * each))
+    commands = [atom for number in range(6) for atom in walk(context=1, address=1 + number)]
+    bench = Bench(commands, config=config, walk_latency=(200, 200)).run()
+    assert [w.address for w in bench.seen("near")] == [1, 2, 3, 4, 5, 6]
+    assert [record.value for record in bench.completions] == [1, 2, 3, 4, 5, 6]
+    launched = bench.when("near")
+    for number, record in enumerate(bench.completions):
+        assert (launched[number] < launched[0] + 100) == (number < each)
+        ends = launched[number] + record.walk_cycles
+        assert 200 * (number + 1) <= ends - launched[0] <= 200 * (number + 1) + 10 * (number + 1)
 
 
 def test_the_same_context_may_run_near_and_far_at_once():
@@ -434,7 +453,7 @@ def test_a_context_waits_for_its_own_channel_only():
         *walk(context=1, address=SECOND + 5),
         *walk(context=1, address=6),
     ]
-    bench = Bench(commands, config=STACK, walk_latency=(200, 200)).run()
+    bench = Bench(commands, config=one_at_a_time(STACK), walk_latency=(200, 200)).run()
     assert [w.address for w in bench.seen("near")] == [5, SECOND + 5, 6]
     first, second, third = bench.when("near")
     assert second < first + 100 and third >= first + 200
@@ -493,7 +512,7 @@ def test_walks_of_one_launch_take_their_time_from_its_message():
 
 def test_walks_of_one_launch_wait_for_the_last_of_their_contexts():
     commands = [*walk(context=4, address=1), *walks(context=2, addresses=(5, 6, 7)), *walk(context=2)]
-    bench = Bench(commands, walk_latency=(200, 200)).run()
+    bench = Bench(commands, config=one_at_a_time(CONFIG), walk_latency=(200, 200)).run()
     before, group, after = bench.when("near")
     assert group >= before + 200 and after >= group + 200
     assert [record.context for record in bench.completions] == [4, 2, 3, 4, 2]
@@ -522,6 +541,7 @@ def test_near_walks_of_one_launch_in_two_channels_end_the_batch():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_launches_lose_no_walk(seed):
+    config = one_at_a_time(STACK) if seed % 2 else STACK
     chance = random.Random(seed)
     commands, expected = [], []
     for tag in range(25):
@@ -530,7 +550,7 @@ def test_random_launches_lose_no_walk(seed):
         context, far = chance.randrange(17 - len(addresses)), bool(chance.getrandbits(1))
         commands += walks(context=context, addresses=addresses, far=far)
         expected += [(tag, context + number, address) for number, address in enumerate(addresses)]
-    bench = Bench(commands, seed=seed, config=STACK, completion_size=200).run()
+    bench = Bench(commands, seed=seed, config=config, completion_size=200).run()
     assert bench.result["error"] == 0
     assert sorted((r.tag, r.context, r.value) for r in bench.completions) == sorted(expected)
     for record in bench.completions:

@@ -87,6 +87,36 @@ DESIGN_MUTANTS: tuple[Mutant, ...] = (
         tests=("tests/hdl/fabric/test_link.py",),
     ),
     Mutant(
+        name="link forgets the kind",
+        defect="a message that arrives is offered as one of each kind",
+        edits=(
+            Replace(
+                "hdl/fabric/channel.py",
+                "comes.eq(arrives & (arrives_second == index))",
+                "comes.eq(arrives)",
+            ),
+        ),
+        tests=("tests/hdl/fabric/test_link.py",),
+    ),
+    Mutant(
+        name="walk timed from another launch",
+        defect="a walk's time is taken from the place of the context's next launch",
+        edits=(
+            Replace(
+                "hdl/outstanding_walks.py",
+                "read.addr.eq(slot(ended, ",
+                "read.addr.eq(slot(noted, ",
+            ),
+        ),
+        tests=("tests/hdl/test_outstanding_walks.py",),
+    ),
+    Mutant(
+        name="launch into full contexts",
+        defect="a launch of several walks asks for room in its first context only",
+        edits=(Replace("hdl/outstanding_walks.py", "~(full & launched).any()", "~(full & first).any()"),),
+        tests=("tests/hdl/test_outstanding_walks.py",),
+    ),
+    Mutant(
         name="slow clock not aligned",
         defect="a restart does not begin a slow cycle, so a replay's cycles depend on what was before",
         edits=(

@@ -6,8 +6,10 @@
   what searches do at the same time counts once. The bound of the near loop is the timing table's for the same
   reads.
 * best_backtrack: the least ns of all programs and layouts over those of `climb` on creation order: of one
-  search at a time in each layer, and of 16 in `elapsed`. Alone, a near walk misses its target: most of it are
-  the two crossings, which no program saves.
+  search at a time in each layer, and of several in `elapsed`. A near walk alone misses its target, and so do
+  16 at a time: most of their time are the two crossings, which no program saves. Of 256 at a time, measured
+  where climbs are deep, the walks of all cross while others run, and their reads are what counts.
+* best_decision: the least ns_per_decision of one walk, by any program, over that of `climb` in parts.
 * ns_per_decision: `decisions`. ns_per_walk, link_bytes_per_walk: `launches`. instructions_per_hop:
   `moment_instructions`.
 
@@ -42,7 +44,14 @@ from .machine import walker_design
 from .moment_instructions import moment_instructions
 from .synthetic import deep_searches
 
-__all__ = ["FAR", "backtrack_measures", "best_measures", "climbing_traces", "programs_measures"]
+__all__ = [
+    "FAR",
+    "backtrack_measures",
+    "best_decisions",
+    "best_measures",
+    "climbing_traces",
+    "programs_measures",
+]
 
 #: The far path of the walks.
 FAR = "v100_hbm2"
@@ -51,6 +60,8 @@ _SYNTHETIC = 16
 #: Synthetic searches whose instructions are counted.
 _COUNTED = 2
 _CONCURRENT = (1, 16)
+#: So many more than contexts that a round of walks takes longer than its crossings; where climbs are deep.
+_CROWD = 256
 #: Where the best combination must take at most half of what plain `climb` on creation order takes.
 _DEEP = ("synthetic", "toolbench_dfsdt")
 _DEEP_TARGET = Target(at_most=0.5)
@@ -68,7 +79,7 @@ def programs_measures(
     runs = [
         (trace, program, layout, concurrent)
         for trace in traces
-        for concurrent in _CONCURRENT
+        for concurrent in (*_CONCURRENT, *((_CROWD,) if trace in _DEEP else ()))
         for program in CLIMBS
         for layout in LAYOUTS
     ]
@@ -83,6 +94,7 @@ def programs_measures(
         measures += best_measures(measures)
         for name, searches in traces.items():
             measures += decision_measures(model, name, searches, far=FAR, progress=progress)
+        measures += best_decisions(measures)
         measures += launch_measures(model, far=FAR, progress=progress)
     measures += moment_instructions(deep_searches(_COUNTED, seed=_SEED))
     return measures
@@ -185,6 +197,25 @@ def best_measures(measures: Sequence[Measure]) -> Iterator[Measure]:
             value=values[best] / values["climb", "creation"],
             unit="of climb, creation",
             target=_DEEP_TARGET if trace in _DEEP else None,
+        )
+
+
+def best_decisions(measures: Sequence[Measure]) -> Iterator[Measure]:
+    """For each trace and place: the whole decision in one walk by its best program over `climb` in parts."""
+    groups: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
+    for measure in measures:
+        if measure.name == "ns_per_decision":
+            trace, place, fused, program = (
+                str(measure.where[key]) for key in ("trace", "place", "fused", "program")
+            )
+            groups.setdefault((trace, place), {})[fused, program] = measure.value
+    for (trace, place), values in groups.items():
+        best = min((pair for pair in values if pair[0] == "yes"), key=lambda pair: values[pair])
+        yield Measure(
+            name="best_decision",
+            where={"trace": trace, "place": place, "program": best[1]},
+            value=values[best] / values["no", "climb"],
+            unit="of climb, in parts",
         )
 
 

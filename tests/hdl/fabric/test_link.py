@@ -236,6 +236,41 @@ def test_message_that_waits_to_be_taken_stays_offered() -> None:
     run(channel, bench, processes=[check_stream_rule(channel.far_message, "far")])
 
 
+@pytest.mark.parametrize("held, passes", [("launch", "walk_request"), ("walk_response", "verdict")])
+def test_messages_of_a_kind_that_are_not_taken_hold_nothing_of_the_other_back(held: str, passes: str) -> None:
+    """A near launch waits for its context; far reads, and a far place's credits, do not wait with it."""
+    dut = link()
+    entered: list[tuple[int, int]] = []
+    left: list[tuple[int, int]] = []
+    waited: list[Any] = []
+
+    async def bench(ctx: Any) -> None:
+        await settle(ctx, dut, up=7, down=7)
+        if held == "walk_response":
+            ctx.set(dut.memory_walk_request.ready, 1)
+            await drive(ctx, dut.walk_request, [KINDS["walk_request"].payload(n) for n in range(CREDITS)])
+            await ctx.tick().repeat(20)
+        await drive(ctx, getattr(dut, KINDS[held].enters), [KINDS[held].payload(n) for n in range(CREDITS)])
+        ctx.set(getattr(dut, KINDS[passes].leaves).ready, 1)
+        await drive(
+            ctx, getattr(dut, KINDS[passes].enters), [KINDS[passes].payload(n) for n in range(CREDITS)]
+        )
+        await ctx.tick().repeat(20)
+        await collect(ctx, getattr(dut, KINDS[held].leaves), CREDITS, waited)
+
+    run(
+        dut,
+        bench,
+        processes=[
+            monitor(getattr(dut, KINDS[passes].enters), entered),
+            monitor(getattr(dut, KINDS[passes].leaves), left),
+        ],
+    )
+    assert [cycle for cycle, _ in left] == [cycle + Link.minimum_latency + 7 for cycle, _ in entered]
+    assert [payload for _, payload in left] == [KINDS[passes].bits(number) for number in range(CREDITS)]
+    assert [bits(payload) for payload in waited] == [KINDS[held].bits(number) for number in range(CREDITS)]
+
+
 @pytest.mark.parametrize("latency, width", [(0, 0), (3, 0), (40, 0), (0, 8), (20, 10), (9, 1)])
 def test_every_arrival_of_random_traffic_matches_the_golden_model(latency: int, width: int) -> None:
     seed = 1000 * latency + width
