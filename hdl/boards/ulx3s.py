@@ -33,7 +33,7 @@ ULX3S_85F = Board(
     "MASTER_SPI_PORT=ENABLE SLAVE_PARALLEL_PORT=DISABLE",
     configuration="ulx3s",
     # Below what the configuration reaches (the README has the figure); it should be 50.
-    design_clock_mhz=Fraction(25),
+    design_clock_mhz=Fraction(30),
     baud=1_000_000,
     source="github.com/emard/ulx3s, doc/constraints/ulx3s_v20.lpf",
 )
