@@ -125,6 +125,20 @@ def test_steps_are_those_of_the_hop_log():
     assert [down["nodes"]["id"][place] for place in climb["nodes"]] == [1, 0]
 
 
+def test_what_a_launch_waits_for_its_context_is_before_the_first_read():
+    found = comparison(depth_first())
+    (before,) = search_data(found).searches
+    for figures in (found.near, found.far):
+        figures.run.walk_cycles += 500
+    (after,) = search_data(found).searches
+    for place in ("near", "far"):
+        (one, *_), (other, *_) = (
+            [walk["places"][place] for walk in search["walks"]] for search in (before, after)
+        )
+        assert other["total"] == one["total"] + 500
+        assert other["total"] - other["decided"] == pytest.approx(one["total"] - one["decided"], abs=40)
+
+
 def test_the_verdict_of_a_walk_and_its_badge():
     fake = FakeAccelerator(named_config("simulation"))
     text = page_text(comparison(depth_first(), beam(), fake=fake))

@@ -148,7 +148,7 @@ class _Source:
                 found[name] = _Steps(nodes=[], times=[], decided=total, total=total, helped=help_)
                 continue
             first = int(walk.requested[0]) if len(walk.requested) else walk.verdict
-            launch = first - walk.outside * self._launch_share
+            launch = first - self._before(walk.outside)
             found[name] = _Steps(
                 nodes=[names.get(int(address)) for address in walk.address],
                 times=[(float(cycle) - launch) * clock for cycle in walk.requested],
@@ -158,13 +158,13 @@ class _Source:
             )
         return found
 
-    @property
-    def _launch_share(self) -> float:
-        """The launch's share of what a walk takes outside its walker: as the link is set."""
+    def _before(self, outside: int) -> float:
+        """Of the cycles that a walk takes outside its walker, those before its first request: its launch's
+        share of the crossings, as the link is set, and what that waited for its context."""
         path: FarPath = self._comparison.far_path
         crossing = crossing_cycles(self._comparison.config)
         up, down = (latency + crossing for latency in (path.latency_up, path.latency_down))
-        return up / (up + down)
+        return outside - min(outside, up + down) * down / (up + down)
 
     def _walk(
         self, planned: PlannedTrace, number: int, steps: Mapping[str, _Steps], index: Mapping[int, int]
