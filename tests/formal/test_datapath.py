@@ -66,9 +66,12 @@ class InstructionProperty(Property):
             Mux(step.update & (step.update_register == n), step.update_value, word)
             for n, word in enumerate(_words(registers))
         ]
+        # The field, and its sign where it has no bits.
+        mask, fill = inner["fetched_a_mask"], inner["fetched_a_fill"].replicate(32)
+        tested = (inner["fetched_a"] & mask) | (fill & ~mask)
         parts: dict[str, list[Value]] = {
             "operands": [
-                (inner["fetched_a"] == says.a) & (inner["fetched_b"] == says.b),
+                (tested == says.a) & (inner["fetched_b"] == says.b),
                 (inner["fetched_update_old"] == says.old) & (inner["fetched_update_source"] == says.source),
             ],
             "test and update": [
