@@ -80,11 +80,11 @@ class WalkProperty(Property):
         ]
         context = Const(0, 1)
         state = inner.inside("contexts")
-        base, limit, writable, budget, address, target, remaining, deferred_bits, outcome_bits = (
+        base, limit, writable, budget, address, target, remaining, spent, deferred_bits, outcome_bits = (
             state.word(m, name, context, f"kept_{name}")
             for name in (
                 *("base", "limit", "writable", "budget"),
-                *("address", "target", "remaining", "deferred", "outcome"),
+                *("address", "target", "remaining", "spent", "deferred", "outcome"),
             )
         )
         deferred = Signal(Deferred)
@@ -180,13 +180,15 @@ class WalkProperty(Property):
         # -- Budget --
         steps, reads, stores = Signal(25), Signal(25), Signal(25)
         launched = inner["launching"]
-        step = commit["steps"]
+        step = Signal()
+        m.d.comb += step.eq(commit["steps"] & inner["advance"])
         with m.If(launched):
             m.d.sync += [steps.eq(0), reads.eq(send_load), stores.eq(0)]
         with m.Else():
             m.d.sync += [steps.eq(steps + step), reads.eq(reads + send_load), stores.eq(stores + send_store)]
         m.d.comb += [
             Assert(free.all() | (steps + remaining == said["budget"])),
+            Assert(free.all() | (spent == (remaining == 0))),
             Assert(free.all() | (steps <= said["budget"])),
             Assert(free.all() | (reads + load_waits <= steps + 1)),
             Assert(free.all() | (stores + store_waits <= steps)),
