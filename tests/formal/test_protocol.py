@@ -13,8 +13,9 @@ from amaranth.hdl import Assert, Cover, Module, Signal, Value
 
 from hdl.config import DesignConfig
 from hdl.layouts import ColumnOp, RefreshMode, RowOp
+from hdl.memory.all_bank_refresher import AllBankRefresher
 from hdl.memory.checker import Checker
-from hdl.memory.controller import Controller
+from hdl.memory.controller import CONTROLLER_COMMANDS, Controller
 from hdl.memory.timing import Command
 from tests.formal.channel import ChannelProperty
 from tests.formal.harness import Proof, quick
@@ -88,6 +89,17 @@ class TableProperty(ChannelProperty):
                 (refresher["block"] == 0) | ((self.refresh == RefreshMode.PER_BANK) & closing.state("IDLE"))
             ),
         ]
+        # What it holds up is in registers, a cycle ahead of its states.
+        holding = closing.state("PRECHARGE", "REFRESH", "CLOSE", "SETTLE")
+        given = CONTROLLER_COMMANDS & self.config.memory.timing.commands
+        built = AllBankRefresher(self.config, commands=given)
+        for name, ahead in (
+            ("hold_row", built._rows_ahead),
+            ("hold_write", built._writes_ahead),
+            ("hold_read", built._reads_ahead),
+        ):
+            drained = closing.state("DRAIN") & (closing["left"] < ahead)
+            m.d.comb += Assert(closing[name] == (holding | drained))
         # Of the counters of a window exactly one has its turn.
         turns: dict[str, list[Value]] = {}
         for name in timers.names():
