@@ -501,7 +501,7 @@ CONFIGS: dict[str, DesignConfig] = {
         ),
         memory=MemoryConfig(channels=2, rows=2, columns=8),
     ),
-    # What fits an ECP5 board and meets its clock: eight banks of HBM2 instead of 32, short queues, no ECC.
+    # What fits an ECP5 board, for a fast clock: eight banks of HBM2 instead of 32, short queues, no ECC.
     "ulx3s": DesignConfig(
         walker=WalkerConfig(contexts=2, execute_stages=6, outstanding=1),
         link=LinkConfig(walk_credits=4, bulk_credits=4),
