@@ -1,6 +1,6 @@
 """The checks that an instruction or a launch has to pass: budget, permission and window."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -9,7 +9,12 @@ from .contexts import Deferred, Outcome
 from .datapath import Step
 from .isa import ExitKind
 
-__all__ = ["Commit"]
+__all__ = ["Commit", "in_window"]
+
+
+def in_window(place: Value, base: Value, limit: Value) -> Value:
+    """`place` is in the window [base, limit)."""
+    return (place >= base) & (place < limit)
 
 
 class Commit(wiring.Component):
@@ -27,8 +32,10 @@ class Commit(wiring.Component):
         An instruction on the record at `address`, which was read with `status`.
     launching : In(1), start : In(32)
         A launch, whose first load is `start`. At most one of `executing` and `launching`.
+    inside : In(1)
+        The record at `address`, or `start` of a launch, is in the context's window.
     base, limit, writable, spent : In
-        Of the context.
+        Of the context that executes.
     steps : Out(1)
         The instruction takes effect and is counted.
     stores : Out(1)
@@ -49,6 +56,7 @@ class Commit(wiring.Component):
     status: In(MemoryStatus)
     launching: In(1)
     start: In(ADDRESS_WIDTH)
+    inside: In(1)
     base: In(ADDRESS_WIDTH)
     limit: In(ADDRESS_WIDTH)
     writable: In(1)
@@ -67,7 +75,6 @@ class Commit(wiring.Component):
         m = Module()
         step = self.step
         within = Signal()
-        store_within = Signal()
         null = Signal()
         load = Signal()
         after = Signal(ExitKind)
@@ -75,8 +82,7 @@ class Commit(wiring.Component):
         m.d.comb += [
             self.target.eq(Mux(self.executing, step.exit_value, self.start)),
             null.eq(Mux(self.executing, step.exit_value == 0, self.start == 0)),
-            within.eq((self.target >= self.base) & (self.target < self.limit)),
-            store_within.eq((self.address >= self.base) & (self.address < self.limit)),
+            within.eq(Mux(self.executing, in_window(step.exit_value, self.base, self.limit), self.inside)),
             after.eq(Mux(self.executing, step.exit_kind, ExitKind.LOAD)),
         ]
 
@@ -85,7 +91,7 @@ class Commit(wiring.Component):
         m.d.comb += [
             readable.eq(~access_failed(self.status)),
             self.steps.eq(self.executing & readable & ~self.spent),
-            self.stores.eq(self.steps & step.store & self.writable & store_within),
+            self.stores.eq(self.steps & step.store & self.writable & self.inside),
             # Everything before the exit that ends the walk.
             stopped.eq((self.executing & ~self.steps) | (self.steps & step.store & ~self.stores)),
             load.eq((self.launching | (self.steps & ~stopped)) & (after == ExitKind.LOAD)),
@@ -118,7 +124,7 @@ class Commit(wiring.Component):
             self.work.word.eq(step.store_word),
             self.work.value.eq(step.store_value),
             self.work.expected.eq(step.store_expected),
-            yields.eq(self.work.after == ExitKind.YIELD),
+            yields.eq(~stopped & (after == ExitKind.YIELD)),
             self.concludes.eq(
                 (self.executing | self.launching) & (yields | (self.work.after == ExitKind.DONE))
             ),

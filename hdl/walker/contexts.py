@@ -55,8 +55,13 @@ _COMMITTED: dict[str, tuple[ShapeLike, frozenset[str]]] = {
     "outcome": (Outcome, frozenset({"verdict"})),
     "value": (32, frozenset({"verdict"})),
 }
-#: What the host writes, all read by the committing context. The record's window is [base, limit).
-_CONFIGURED = {"base": 32, "limit": 32, "writable": 1, "budget": 24}
+#: What the host writes: width, and which of the views read it. The record's window is [base, limit).
+_CONFIGURED: dict[str, tuple[int, frozenset[str]]] = {
+    "base": (32, frozenset({"commit", "ahead"})),
+    "limit": (32, frozenset({"commit", "ahead"})),
+    "writable": (1, frozenset({"commit"})),
+    "budget": (24, frozenset({"ahead"})),
+}
 
 
 def context_bits(contexts: int) -> int:
@@ -68,7 +73,8 @@ class Contexts(wiring.Component):
     """The memories. Every one has one write port; reads are asynchronous and see the last cycle's writes.
 
     With `shared` the selecting and the committing context are the same by construction (one execute
-    stage), and `select.context` alone addresses every view but `verdict`, and all that is committed.
+    stage), and `select.context` alone addresses every view but `verdict`, and all that is committed. Without
+    `checked_ahead` the committing context addresses the view `ahead`, too.
 
     Members
     -------
@@ -81,33 +87,38 @@ class Contexts(wiring.Component):
         `context` In; `record`, `registers`: what the instruction reads.
     commit : In/Out
         `context` In; `remaining` (budget), `spent` (none is left), `hops` and the configured `base`,
-        `limit`, `writable`, `budget`: what the end of an instruction reads.
+        `limit`, `writable`: what the end of an instruction reads.
+    ahead : In/Out
+        `context` In; the configured `base`, `limit`, `budget`: what an instruction or a launch reads that can
+        be read before its end.
     popped : In/Out
         `context` In; `address`, `target`, `deferred`: what a context reads that had to wait.
     verdict : In/Out
         `context` In; `hops`, `launched`, `outcome`, `value`, `registers` (r0..r2).
     write : In
         For each of `program_counter`, `address`, `target`, `remaining`, `spent`, `hops`, `deferred`,
-        `launched`, `outcome`, `value`: `enable` and `data`, written to the committing context; `deferred`
-        to that of `write_deferred`.
-    write_deferred : In
+        `launched`, `outcome`, `value`: `enable` and `data`, written to the context of `write_committed`;
+        `deferred` to that of `write_deferred`.
+    write_committed, write_deferred : In
         `context`.
     write_registers : In
-        `lanes` (8), `data` (8 words), written to the committing context.
+        `lanes` (8), `data` (8 words), written to the context of `write_committed`.
     write_record : In
         `context`, `lanes` (8), `data` (8 words).
     write_status : In
         `context`, `enable`, `data`.
     """
 
-    def __init__(self, contexts: int, *, shared: bool) -> None:
+    def __init__(self, contexts: int, *, shared: bool, checked_ahead: bool) -> None:
         self._contexts = contexts
         self._shared = shared
+        self._checked_ahead = checked_ahead
         bits = context_bits(contexts)
 
         def view(name: str, more: dict[str, ShapeLike]) -> wiring.Signature:
-            committed = {field: shape for field, (shape, views) in _COMMITTED.items() if name in views}
-            outputs = {field: Out(shape) for field, shape in (committed | more).items()}
+            kept = {**_COMMITTED, **_CONFIGURED}
+            shapes = {field: shape for field, (shape, views) in kept.items() if name in views}
+            outputs = {field: Out(shape) for field, shape in (shapes | more).items()}
             return wiring.Signature({"context": In(bits), **outputs})
 
         super().__init__(
@@ -115,7 +126,8 @@ class Contexts(wiring.Component):
                 "configure": In(ContextWrite()),
                 "select": Out(view("select", {"status": MemoryStatus})),
                 "operands": Out(view("operands", {"record": WordsLayout, "registers": WordsLayout})),
-                "commit": Out(view("commit", dict(_CONFIGURED))),
+                "commit": Out(view("commit", {})),
+                "ahead": Out(view("ahead", {})),
                 "popped": Out(view("popped", {})),
                 "verdict": Out(view("verdict", {"registers": data.ArrayLayout(32, 3)})),
                 "write": In(
@@ -126,6 +138,7 @@ class Contexts(wiring.Component):
                         }
                     )
                 ),
+                "write_committed": In(wiring.Signature({"context": Out(bits)})),
                 "write_deferred": In(wiring.Signature({"context": Out(bits)})),
                 "write_registers": In(wiring.Signature({"lanes": Out(8), "data": Out(WordsLayout)})),
                 "write_record": In(
@@ -155,19 +168,20 @@ class Contexts(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        select, operands, commit, verdict = self.select, self.operands, self.commit, self.verdict
+        select, operands, verdict = self.select, self.operands, self.verdict
         contexts = {"select": select.context, "verdict": verdict.context} | {
             name: select.context if self._shared else getattr(self, name).context
-            for name in ("operands", "commit", "popped")
+            for name in ("operands", "commit", "ahead", "popped", "write_committed", "write_deferred")
         }
-        deferred_context = select.context if self._shared else self.write_deferred.context
+        if not self._checked_ahead:
+            contexts["ahead"] = contexts["commit"]
 
         for name, (shape, views) in _COMMITTED.items():
             memory = self._memory(m, name, shape)
             port = memory.write_port()
             write = getattr(self.write, name)
             m.d.comb += [
-                port.addr.eq(deferred_context if name == "deferred" else contexts["commit"]),
+                port.addr.eq(contexts["write_deferred" if name == "deferred" else "write_committed"]),
                 port.en.eq(write.enable),
                 port.data.eq(write.data),
             ]
@@ -176,7 +190,7 @@ class Contexts(wiring.Component):
             )
 
         configured = self.configure.enable & (self.configure.index < self._contexts)
-        for name, width in _CONFIGURED.items():
+        for name, (width, views) in _CONFIGURED.items():
             memory = self._memory(m, name, width)
             port = memory.write_port()
             m.d.comb += [
@@ -184,7 +198,9 @@ class Contexts(wiring.Component):
                 port.en.eq(configured),
                 port.data.eq(getattr(self.configure, name)),
             ]
-            self._read(m, memory, (contexts["commit"], getattr(commit, name)))
+            self._read(
+                m, memory, *((contexts[view], getattr(getattr(self, view), name)) for view in sorted(views))
+            )
 
         width = Shape.cast(WordsLayout).width
         record = self._memory(m, "record", width)
@@ -199,7 +215,7 @@ class Contexts(wiring.Component):
         registers = self._memory(m, "registers", width)
         port = registers.write_port(granularity=32)
         m.d.comb += [
-            port.addr.eq(contexts["commit"]),
+            port.addr.eq(contexts["write_committed"]),
             port.en.eq(self.write_registers.lanes),
             port.data.eq(self.write_registers.data),
         ]

@@ -27,7 +27,7 @@ from ..layouts import (
     WalkStatus,
     access_failed,
 )
-from .commit import Commit
+from .commit import Commit, in_window
 from .contexts import Contexts, Deferred, context_bits
 from .datapath import Datapath
 from .fair_share import FairShare
@@ -51,8 +51,8 @@ class Walker(wiring.Component):
     is visible one cycle after the commit. An instruction with a store whose exit loads or ends takes a
     second slot, as a store and a load are two requests; the same happens when the output is occupied.
     With six stages what the commit puts out is decided in the cycle after it, an instruction is selected
-    four cycles before, a launch's request takes one more, and requests and verdicts leave in every other
-    cycle at most.
+    four cycles before, a launch is checked in the cycle before it is accepted and its request takes one more,
+    and requests and verdicts leave in every other cycle at most.
 
     **Back-pressure.** A record is taken however long requests stall: it is written to its context and
     executed later, so memory may wait for its responses to be taken. `memory.response.ready` is low in
@@ -139,7 +139,7 @@ class Walker(wiring.Component):
         m.submodules.program = program = Memory(
             shape=INSTRUCTION_WIDTH, depth=self._program_words, init=[], attrs=attributes
         )
-        m.submodules.contexts = contexts = Contexts(count, shared=stages == 1)
+        m.submodules.contexts = contexts = Contexts(count, shared=stages == 1, checked_ahead=bool(late))
         m.submodules.selection = selection = Selection(count)
         m.submodules.datapath = datapath = Datapath(stages=stages - ahead - late)
         m.submodules.commit = commit = Commit()
@@ -251,13 +251,34 @@ class Walker(wiring.Component):
         # Of the context that executes or is launched, which does not have to wait for the choice of a
         # deferred one, and of the one that has the slot.
         commits, here = Signal(bits), Signal(bits)
-        view, popped = contexts.commit, contexts.popped
+        view, popped, ahead_view = contexts.commit, contexts.popped, contexts.ahead
+        # What is known of an instruction or a launch before its slot, and whether it is of this launch.
+        inside = Signal()
+        budget = Signal.like(ahead_view.budget)
+        launch_checked = Signal()
+        if late:
+            before = chosen[-2]
+            m.d.comb += ahead_view.context.eq(Mux(before.valid, before.context, launch_context))
+            place = Mux(before.valid, before.address, launch.address)
+            with m.If(advance):
+                m.d.sync += [
+                    inside.eq(in_window(place, ahead_view.base, ahead_view.limit)),
+                    budget.eq(ahead_view.budget),
+                    launch_checked.eq(self.launch.valid & ~self.launch.ready & ~before.valid),
+                ]
+        else:
+            place = Mux(final.valid, final.address, launch.address)
+            m.d.comb += [
+                inside.eq(in_window(place, ahead_view.base, ahead_view.limit)),
+                budget.eq(ahead_view.budget),
+                launch_checked.eq(1),
+            ]
         m.d.comb += [
             executing.eq(final.valid & advance),
             launch_context.eq(launch.context[:number]),
             launch_possible.eq(self.free.bit_select(launch_context, 1)),
-            self.launch.ready.eq(launch_possible & advance & ~final.valid),
-            launch_offered.eq(self.launch.valid & launch_possible & ~final.valid),
+            self.launch.ready.eq(launch_possible & launch_checked & advance & ~final.valid),
+            launch_offered.eq(self.launch.valid & launch_possible & launch_checked & ~final.valid),
             launching.eq(launch_offered & advance),
             selection.launch_waits.eq(self.launch.valid & launch_possible & ~self.launch.ready),
             commits.eq(Mux(final.valid, final.context, launch_context)),
@@ -265,7 +286,9 @@ class Walker(wiring.Component):
             # With one stage there is one set of read ports, addressed by whoever has the slot.
             state.context.eq(here if stages == 1 else selection.context),
             operands.context.eq(chosen[ahead].context),
-            view.context.eq(commits),
+            # With six stages not by way of a launch, which reads nothing of it.
+            view.context.eq(final.context if late else commits),
+            contexts.write_committed.context.eq(commits),
             popped.context.eq(deferred.grant),
             contexts.write_deferred.context.eq(slot.context),
             commit.executing.eq(final.valid),
@@ -273,6 +296,7 @@ class Walker(wiring.Component):
             commit.status.eq(final.status),
             commit.launching.eq(launch_offered),
             commit.start.eq(launch.address),
+            commit.inside.eq(inside),
             commit.base.eq(view.base),
             commit.limit.eq(view.limit),
             commit.writable.eq(view.writable),
@@ -280,7 +304,7 @@ class Walker(wiring.Component):
         ]
         if stages > 1:
             m.d.comb += selection.hold.eq(final.valid & datapath.step.may_store)
-        self._write_state(m, contexts, commit, datapath.step, advance, final.address, verdicts.now)
+        self._write_state(m, contexts, commit, datapath.step, advance, final.address, budget, verdicts.now)
         self._write_record(m, contexts, selection, commit, datapath.step, advance)
         decided = _Slot(bits, "decided") if late else slot
         m.d.comb += [
@@ -412,12 +436,13 @@ class Walker(wiring.Component):
         step: wiring.PureInterface,
         advance: Value,
         address: Value,
+        budget: Value,
         now: Value,
     ) -> None:
         """What a launch or an executed instruction changes in its context, with `advance`."""
         launch, view, launching = self.launch.payload, contexts.commit, commit.launching
-        remaining = Mux(launching, view.budget, view.remaining - 1)
-        spent = Mux(launching, view.budget == 0, view.remaining == 1)
+        remaining = Mux(launching, budget, view.remaining - 1)
+        spent = Mux(launching, budget == 0, view.remaining == 1)
         hops = Mux(launching, 0, view.hops) + commit.loads
         for name, enable, value in (
             ("program_counter", launching | commit.steps, Mux(launching, launch.entry, step.exit_target)),

@@ -19,19 +19,19 @@ WALKER_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="window begins early",
         defect="a walk may read the atom before its window",
-        edits=(Replace(_COMMIT, "(self.target >= self.base)", "(self.target + 1 >= self.base)"),),
+        edits=(Replace(_COMMIT, "(place >= base)", "(place + 1 >= base)"),),
         tests=_PROOF,
     ),
     Mutant(
         name="window ends late",
         defect="a walk may read the atom behind its window",
-        edits=(Replace(_COMMIT, "(self.target < self.limit)", "(self.target <= self.limit)"),),
+        edits=(Replace(_COMMIT, "(place < limit)", "(place <= limit)"),),
         tests=_PROOF,
     ),
     Mutant(
         name="window ends late, beside others",
         defect="the same, as hostile walks in the whole design find it",
-        edits=(Replace(_COMMIT, "(self.target < self.limit)", "(self.target <= self.limit)"),),
+        edits=(Replace(_COMMIT, "(place < limit)", "(place <= limit)"),),
         tests=_HOSTILE,
     ),
     Mutant(
@@ -40,8 +40,8 @@ WALKER_MUTANTS: tuple[Mutant, ...] = (
         edits=(
             Replace(
                 _COMMIT,
-                "self.steps & step.store & self.writable & store_within",
-                "self.steps & step.store & store_within",
+                "self.steps & step.store & self.writable & self.inside",
+                "self.steps & step.store & self.inside",
             ),
         ),
         tests=(f"{_WALKS}::test_a_store_without_permission",),
@@ -67,13 +67,13 @@ WALKER_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="budget not counted",
         defect="a walk never runs out of steps",
-        edits=(Replace(_WALKER, "view.budget, view.remaining - 1)", "view.budget, view.remaining)"),),
+        edits=(Replace(_WALKER, "budget, view.remaining - 1)", "budget, view.remaining)"),),
         tests=(f"{_WALKS}::test_budget",),
     ),
     Mutant(
         name="budget of the walk before",
         defect="a launch goes on with what the last walk has left",
-        edits=(Replace(_WALKER, "Mux(launching, view.budget, view.remaining - 1)", "view.remaining - 1"),),
+        edits=(Replace(_WALKER, "Mux(launching, budget, view.remaining - 1)", "view.remaining - 1"),),
         tests=(f"{_WALKS}::test_budget_is_24_bits_and_every_launch_has_all_of_it",),
     ),
     Mutant(
@@ -83,9 +83,9 @@ WALKER_MUTANTS: tuple[Mutant, ...] = (
             Replace(
                 _CONTEXTS,
                 "port = registers.write_port(granularity=32)\n        m.d.comb += [\n"
-                '            port.addr.eq(contexts["commit"]),',
+                '            port.addr.eq(contexts["write_committed"]),',
                 "port = registers.write_port(granularity=32)\n        m.d.comb += [\n"
-                '            port.addr.eq(contexts["commit"] ^ self.write_registers.lanes[7]),',
+                '            port.addr.eq(contexts["write_committed"] ^ self.write_registers.lanes[7]),',
             ),
         ),
         tests=_HOSTILE,
