@@ -210,7 +210,13 @@ def test_ctrl_c_while_workers_start_is_quiet_and_leaves_nothing(definition: Path
     os.killpg(run.pid, signal.SIGINT)
     assert (run.communicate(timeout=120), run.returncode) == (("", ""), 130)
     assert set(definition.parent.iterdir()) == before and list(scratch.iterdir()) == []
-    assert _processes(run.pid) == []
+    # What it started ends with it, but the system may not have taken the last of that away.
+    for _ in range(6_000):
+        if not _processes(run.pid):
+            break
+        time.sleep(0.01)
+    else:
+        pytest.fail(f"processes are left: {_processes(run.pid)}")
 
 
 def _processes(session: int) -> list[int]:
