@@ -33,7 +33,7 @@ def timing_lines(implementation: Implementation) -> list[str]:
     verdict = "met" if placement.met else "NOT met"
     return [
         f"fmax {placement.fmax_mhz:.1f} MHz (seed {placement.seed}); "
-        f"{placement.constraint_mhz:.4g} MHz: {verdict}",
+        f"{placement.required_mhz:.4g} MHz: {verdict}",
         f"critical path: {path.start} -> {path.end}",
         f"  {path.logic_ns + path.routing_ns:.1f} ns: {path.levels} cells {path.logic_ns:.1f} ns, "
         f"wires {path.routing_ns:.1f} ns",

@@ -78,10 +78,13 @@ class Board:
         """Cycles of the design's clock in a bit of the serial line."""
         return round(self.design_clock_mhz * 1_000_000 / self.baud)
 
-    def constraints(self) -> str:
-        """The text of the constraints, in Lattice's preference format (`.lpf`)."""
+    def constraints(self, *, margin: Fraction = Fraction(0)) -> str:
+        """The text of the constraints, in Lattice's preference format (`.lpf`).
+
+        `margin`: by what part the oscillator, and so the clock that the PLL makes of it, is called faster.
+        """
         lines = [f"# {self.name}; pins from {self.source}", f"SYSCONFIG {self.system};"]
         for port, pin in self.pins.items():
             lines += [f'LOCATE COMP "{port}" SITE "{pin.site}";', f'IOBUF PORT "{port}" {pin.options};']
-        lines.append(f'FREQUENCY PORT "clock" {float(self.clock_mhz):g} MHZ;')
+        lines.append(f'FREQUENCY PORT "clock" {float(self.clock_mhz * (1 + margin)):g} MHZ;')
         return "\n".join(lines) + "\n"

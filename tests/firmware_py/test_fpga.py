@@ -34,7 +34,7 @@ def tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, object]:
         return Placement(
             bitstream=bitstream,
             fmax_mhz=found["fmax"],
-            constraint_mhz=50.0,
+            required_mhz=50.0,
             seed=seed,
             used={},
             critical_path=CriticalPath(start="a.q", end="b.d", logic_ns=8, routing_ns=11.5, levels=14),

@@ -29,6 +29,7 @@ def test_every_port_of_the_top_has_a_pin(name: str) -> None:
     assert set(re.findall(r'^IOBUF PORT "([^"]+)" PULLMODE=', text, re.MULTILINE)) == ports
     assert len({pin.site for pin in board.pins.values()}) == len(ports)
     assert 'FREQUENCY PORT "clock" 25 MHZ;' in text
+    assert 'FREQUENCY PORT "clock" 25.5 MHZ;' in board.constraints(margin=Fraction(1, 50))
 
 
 @pytest.mark.parametrize(("clock_in", "clock_out"), [(25, 50), (25, 25), (25, 40), (12, 66), (100, 125)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,9 +83,10 @@ def test_cells_are_counted_in_the_block_with_the_longest_name(tmp_path: Path) ->
 
 
 def test_the_report_names_the_clock_and_its_critical_path() -> None:
-    found = read_report(REPORT, bitstream=Path("board.bit"), seed=3)
-    assert (found.fmax_mhz, found.constraint_mhz, found.met, found.seed) == (48.5, 50.0, False, 3)
+    found = read_report(REPORT, bitstream=Path("board.bit"), seed=3, required_mhz=48.5)
+    assert (found.fmax_mhz, found.required_mhz, found.met, found.seed) == (48.5, 48.5, True, 3)
     assert found.used == {"TRELLIS_COMB": (12, 100), "DP16KD": (3, 10)}
+    assert not replace(found, required_mhz=48.6).met
     path = found.critical_path
     assert (path.start, path.end, path.levels) == ("a.q", "b.d", 1)
     assert (path.logic_ns, path.routing_ns) == (1.0, 4.0)
@@ -92,7 +94,12 @@ def test_the_report_names_the_clock_and_its_critical_path() -> None:
 
 def test_a_report_without_a_clock_is_refused() -> None:
     with pytest.raises(BuildError, match="no path from register to register"):
-        read_report({"fmax": {}, "critical_paths": [], "utilization": {}}, bitstream=Path("b"), seed=1)
+        read_report(
+            {"fmax": {}, "critical_paths": [], "utilization": {}},
+            bitstream=Path("b"),
+            seed=1,
+            required_mhz=50,
+        )
 
 
 def test_shortages_say_by_how_much() -> None:
@@ -121,6 +128,32 @@ def test_a_part_that_is_too_small_is_told_from_a_tool_that_failed(
         placed(netlist, named_board("ulx3s_12f"), seed=1)
     # Nothing is left that looks placed.
     assert [path.name for path in (tmp_path / "cache" / "clew").iterdir()] == ["locks"]
+
+
+def test_a_design_that_the_router_cannot_make_fast_enough_is_routed_as_it_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[list[str]] = []
+
+    def run(name: str, arguments: list[str], *, folder: Path) -> None:
+        if name == "yowasp-ecppack":
+            (folder / "board.bit").write_bytes(b"bits")
+            return
+        runs.append(arguments)
+        if "--tmg-ripup" in arguments:
+            (folder / "place.log").write_text("Info: iter=999\nERROR: giving up\n")
+            raise BuildError("nextpnr ended with 255")
+        (folder / "report.json").write_text(json.dumps(REPORT))
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(placement, "run_fpga_tool", run)
+    monkeypatch.setattr(placement, "tool_version", lambda package: f"{package} 0")
+    told: list[str] = []
+    found = placed(_netlist(tmp_path, {}), named_board("ulx3s_85f"), seed=1, announce=told.append)
+    assert found.fmax_mhz == 48.5 and found.required_mhz == named_board("ulx3s_85f").design_clock_mhz
+    assert (
+        runs[1] == [option for option in runs[0] if option != "--tmg-ripup"] and len(told) == len(runs) == 2
+    )
 
 
 def test_a_tool_that_is_not_installed(tmp_path: Path) -> None:
