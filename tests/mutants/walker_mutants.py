@@ -65,6 +65,12 @@ WALKER_MUTANTS: tuple[Mutant, ...] = (
         tests=(f"{_WALKS}::test_a_stalled_request_does_not_stop_responses",),
     ),
     Mutant(
+        name="six stages, a request kept out",
+        defect="a request that was put off waits for as long as instructions take the room",
+        edits=(Replace(_WALKER, "owed.eq(deferred.any & ~popping", "owed.eq(0 & ~popping"),),
+        tests=(f"{_WALKS}::test_a_read_behind_a_store_goes_while_others_ask_without_a_pause",),
+    ),
+    Mutant(
         name="budget not counted",
         defect="a walk never runs out of steps",
         edits=(Replace(_WALKER, "budget, view.remaining - 1)", "budget, view.remaining)"),),

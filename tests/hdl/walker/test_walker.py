@@ -532,6 +532,26 @@ def test_a_yield_does_not_wait_for_stores_but_the_end_does() -> None:
     assert given.value == 5 and given.first < 20 and end.first > 60
 
 
+@STAGES
+def test_a_read_behind_a_store_goes_while_others_ask_without_a_pause(stages: int) -> None:
+    """The second request of an instruction waits for a slot, which those of others do not take for ever."""
+    ring = chain(*range(1, 21), end=1)
+    stores = Instruction(
+        store=True, store_word=5, taken=Exit(kind=ExitKind.LOAD, pointer_kind=PointerKind.ADDRESS, target=2)
+    )
+    windows = {context: (0, 50, True, 60) for context in range(16)}
+    harness = Harness(contexts=16, stages=stages, program=[CHASE, stores, DONE], memory=ring, windows=windows)
+    harness.latency = lambda address: 2
+    for context in range(15):
+        harness.launch(context, context + 1)
+    harness.launch(15, 30, entry=1, at=150)
+    verdicts = harness.run()
+    stored = only([verdict for verdict in verdicts if verdict.context == 15])
+    assert stored.status == WalkStatus.DONE and stored.hops == 2
+    # All the others are at it still.
+    assert stored is verdicts[0] and stored.cycles < 150
+
+
 # -- Timing ------------------------------------------------------------------------------------------------
 
 
