@@ -15,6 +15,7 @@ from hdl.layouts import RefreshMode
 from hdl.registers import SCRATCHPAD_WINDOW
 from sim.compiled import CompiledModel
 
+from .pause import pause
 from .soak import ERRORS, PAD, Soak
 from .test_soak import Machine
 
@@ -53,12 +54,12 @@ def test_random_batches_are_the_same_with_and_without_it(
             "latency_down": chance.choice((0, 1, chance.randrange(150), chance.randrange(1500))),
             "bytes_per_cycle": chance.choice((0, 1, 7, 64)),
         }
-        refresh, pause = chance.choice(list(RefreshMode)), chance.randrange(3000)
+        refresh, silence = chance.choice(list(RefreshMode)), chance.randrange(3000)
         seen = []
-        for machine in machines:
+        for machine, model in zip(machines, models, strict=True):
             machine.accelerator.set_link(**link)
             machine.accelerator.set_refresh(refresh)
-            machine.model.run(pause)
+            pause(machine.accelerator, model, silence)
             failed, atoms, cycles = machine.run(machine.soak.batch(error=error))
             seen.append((failed, cycles, machine.history(), machine.accelerator.counters()))
             seen[-1] += (atoms.tolist(), _batch_commands(machine.model).tolist())
@@ -86,14 +87,35 @@ def test_an_access_of_the_host_wakes_it_in_any_cycle(models: tuple[CompiledModel
         looks = []
         accelerator.write_register("INTERRUPT_PENDING", 1)
         accelerator.write_register("START", 1)
-        for pause in range(40):
+        for silence in range(40):
             looks.append(
                 [accelerator.read_register(name) for name in ("BATCH_CYCLES", "CYCLES_LOW", "STATUS")]
             )
-            model.run(pause)
+            model.run(silence)
         assert accelerator.transport.wait_interrupt(2_000_000)
         found.append([*looks, accelerator.read_register("BATCH_CYCLES")])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("mode", [RefreshMode.ALL_BANK, RefreshMode.PER_BANK])
+def test_refresh_falls_due_while_nothing_else_happens(
+    models: tuple[CompiledModel, CompiledModel], mode: RefreshMode
+) -> None:
+    """Every command of an idle design, by cycle: refresh wakes it, and is not late."""
+    intervals, found = 6, []
+    for model in models:
+        machine = Machine(model, Soak(3, GATED))
+        machine.restore()
+        machine.accelerator.set_refresh(RefreshMode.NONE)
+        machine.accelerator.set_refresh(mode)
+        begin = model.cycle
+        pause(machine.accelerator, model, intervals * GATED.memory.timing["tREFI"])
+        bus = model.commands()
+        bus = bus[bus["cycle"] >= begin]
+        bus["cycle"] -= begin
+        found.append(bus.tolist())
+    assert found[0] == found[1]
+    assert len(found[0]) >= intervals - 1
 
 
 def _batch_commands(model: CompiledModel) -> NDArray[np.void]:

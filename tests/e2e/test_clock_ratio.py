@@ -27,6 +27,8 @@ from hdl.config import DesignConfig
 from hdl.layouts import HopEvent, RefreshMode, RowClass
 from sim.compiled import CompiledModel
 
+from .pause import pause
+
 FAR = "v100_hbm2"
 STATES: dict[RowClass, RowState] = {
     RowClass.HIT: "hit",
@@ -120,7 +122,7 @@ def test_the_same_replay_takes_the_same_cycles_whatever_was_before(machine: Mach
     for place in (0, 1):
         cycles = []
         for before in range(2 * machine.config.clock_ratio):
-            machine.model.run(before)
+            pause(machine.accelerator, machine.model, before)
             run = run_plan(
                 plan, program=default_image(), place=place, driver=machine.accelerator, monitor=machine.model
             )

@@ -22,6 +22,7 @@ from hdl.config import CONFIGS
 from hdl.layouts import RefreshMode, RowClass
 from sim.compiled import CompiledModel
 
+from .pause import pause
 from .replays import plan_of, run, write_traces
 
 #: With memory that the host sees at once: the same cycles, and what is compared is all of it.
@@ -94,5 +95,5 @@ def test_the_same_replay_takes_the_same_cycles_whatever_was_before(
     for place in (0, 1):
         first = run(plan, place=place, accelerator=accelerator, monitor=model)
         assert not first.wrong and not first.not_golden and not first.memory_differs
-        model.run(7)
+        pause(accelerator, model, 7)
         assert run(plan, place=place, accelerator=accelerator, monitor=model) == first

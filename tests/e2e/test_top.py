@@ -15,6 +15,7 @@ from hdl.registers import REGISTER_BY_NAME
 from sim.compiled import CompiledModel, design_verilog
 from sim.verilator import STORAGE_SOURCES, run_cocotb
 
+from .pause import pause
 from .replays import plan_of, run, write_traces
 
 pytestmark = pytest.mark.cocotb
@@ -70,7 +71,7 @@ def test_a_replay_repeats_itself_exactly(tmp_path: Path) -> None:
             accelerator = Accelerator(InProcessTransport(model))
             for _ in range(repeats):
                 outcomes.append(run(plan, place=0, accelerator=accelerator, monitor=model))
-                model.run(12_345)
+                pause(accelerator, model, 12_345)
     assert outcomes[0] == outcomes[1] == outcomes[2]
 
 

@@ -57,6 +57,16 @@ def test_a_burst_ends_whatever_the_idle_address_shows(ahead: int) -> None:
     assert collect([4, 5, 6], idle_address=lambda last: last + ahead) == [(4, 3)]
 
 
+def test_a_burst_ends_with_its_block() -> None:
+    """Neither the next block nor its own beginning, which has the place after the last, joins it."""
+    idle = BURST_BEATS // 2
+    for first in (0, 3 * BURST_BEATS):
+        last = first + BURST_BEATS - 1
+        for following in (first, last + 1):
+            requests = [last - 1, last, following, following + 1]
+            assert collect(requests, idle_address=lambda last: idle) == [(last - 1, 2), (following, 2)]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_every_atom_is_in_one_burst_in_order(seed: int) -> None:
     choose = random.Random(seed)
