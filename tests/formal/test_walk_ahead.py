@@ -250,7 +250,6 @@ PROOFS = [
         build=lambda false: AheadProperty(false=false),
         depth=2,
         cover_depth=16,
-        quick=False,
     ),
 ]
 

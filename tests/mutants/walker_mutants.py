@@ -13,6 +13,7 @@ _WALKER = "hdl/walker/walker.py"
 _WALKS = "tests/hdl/walker/test_walker.py"
 _STEPS = "tests/hdl/walker/test_datapath.py"
 _PROOF = ("tests/formal/test_walk.py",)
+_PROOF_AHEAD = ("tests/formal/test_walk_ahead.py",)
 _HOSTILE = ("tests/e2e/test_isolation.py::test_hostile_walks_keep_to_their_windows_permissions_and_budgets",)
 
 WALKER_MUTANTS: tuple[Mutant, ...] = (
@@ -69,6 +70,21 @@ WALKER_MUTANTS: tuple[Mutant, ...] = (
         defect="a request that was put off waits for as long as instructions take the room",
         edits=(Replace(_WALKER, "owed.eq(deferred.any & ~popping", "owed.eq(0 & ~popping"),),
         tests=(f"{_WALKS}::test_a_read_behind_a_store_goes_while_others_ask_without_a_pause",),
+    ),
+    Mutant(
+        name="six stages, a launch before its check",
+        defect="a launch is accepted in the cycle in which it comes, with the check of another",
+        edits=(
+            Replace(_WALKER, "launch_possible & launch_checked & advance", "launch_possible & advance"),
+            Replace(_WALKER, "launch_possible & launch_checked & ~final", "launch_possible & ~final"),
+        ),
+        tests=_PROOF_AHEAD,
+    ),
+    Mutant(
+        name="six stages, another's window",
+        defect="a launch is compared with the window of the context that executes",
+        edits=(Replace(_WALKER, "Mux(before.valid, before.context, launch_context)", "before.context"),),
+        tests=_PROOF_AHEAD,
     ),
     Mutant(
         name="budget not counted",
