@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, Signal, Value
-from amaranth.lib.wiring import In
 
-from hdl.config import DesignConfig, WalkerConfig
-from hdl.layouts import MemoryResponse, Source, VerdictKind, Walk, WalkStatus
+from hdl.config import WalkerConfig
+from hdl.layouts import VerdictKind, WalkStatus
 from hdl.walker.contexts import Deferred, Outcome
-from hdl.walker.isa import INSTRUCTION_WIDTH, ExitKind
+from hdl.walker.isa import ExitKind
 from hdl.walker.stores import STORES_LIMIT
 from hdl.walker.walker import Walker
-from tests.formal.harness import Internals, Proof, Property, quick
+from tests.formal.harness import Proof, quick
+from tests.formal.walker import WalkerProperty
 
 #: In `prompt` memory and the taker of verdicts wait for at most so many cycles more than they have to.
 SLOW = 1
@@ -26,58 +26,17 @@ SLOW = 1
 PROGRESS = 8
 
 
-class WalkProperty(Property):
+class WalkProperty(WalkerProperty):
     """A walker of one context between a free host and a free memory; `prompt`: neither waits for ever."""
 
     def __init__(self, *, prompt: bool, false: str) -> None:
         self._prompt = prompt
         self._false = false
-        super().__init__(
-            {
-                "launches": In(1),
-                "launch": In(Walk),
-                "verdict_ready": In(1),
-                "request_ready": In(1),
-                "answers": In(1),
-                "answer": In(MemoryResponse),
-                "program_write": In(1),
-                "program_index": In(6),
-                "program_word": In(INSTRUCTION_WIDTH),
-                "configures": In(1),
-                "base": In(32),
-                "limit": In(32),
-                "writable": In(1),
-                "tenant": In(1),
-                "budget": In(24),
-            },
-            false=bool(false),
-        )
+        super().__init__(WalkerConfig(contexts=1), false=bool(false))
 
     def contents(self, m: Module) -> None:
-        block = Walker(DesignConfig(walker=WalkerConfig(contexts=1)), source=Source.NEAR_WALKER)
-        inner = Internals(block)
-        m.submodules.block = inner.fragment
+        block, inner = self.walker(m)
         request, response = block.memory.request, block.memory.response
-        m.d.comb += [
-            block.launch.valid.eq(self.launches),
-            block.launch.payload.eq(self.launch),
-            block.verdict.ready.eq(self.verdict_ready),
-            request.ready.eq(self.request_ready),
-            response.valid.eq(self.answers),
-            response.payload.eq(self.answer),
-            block.program_write.enable.eq(self.program_write),
-            block.program_write.index.eq(self.program_index),
-            block.program_write.word.eq(self.program_word),
-            block.context_write.enable.eq(self.configures),
-            block.context_write.index.eq(0),
-            block.context_write.base.eq(self.base),
-            block.context_write.limit.eq(self.limit),
-            block.context_write.writable.eq(self.writable),
-            block.context_write.tenant.eq(self.tenant),
-            block.context_write.budget.eq(self.budget),
-            # The window is set while nothing walks and nothing is launched.
-            Assume(~self.configures | (block.idle & ~self.launches)),
-        ]
         context = Const(0, 1)
         state = inner.inside("contexts")
         base, limit, writable, budget, address, target, remaining, spent, deferred_bits, outcome_bits = (
@@ -96,7 +55,7 @@ class WalkProperty(Property):
             name: Signal(len(getattr(self, name)), name=f"said_{name}")
             for name in ("base", "limit", "writable", "budget")
         }
-        with m.If(self.configures):
+        with m.If(self.configures & (self.index == 0)):
             m.d.sync += [signal.eq(getattr(self, name)) for name, signal in said.items()]
         for name, kept in (("base", base), ("limit", limit), ("writable", writable), ("budget", budget)):
             m.d.comb += Assert(kept == said[name])
@@ -179,7 +138,7 @@ class WalkProperty(Property):
 
         # -- Budget --
         steps, reads, stores = Signal(25), Signal(25), Signal(25)
-        launched = inner["launching"]
+        launched = self.launches & block.launch.ready
         step = Signal()
         m.d.comb += step.eq(commit["steps"] & inner["advance"])
         with m.If(launched):

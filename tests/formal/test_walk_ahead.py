@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, Signal, Value
-from amaranth.lib.wiring import In
 from amaranth.utils import ceil_log2
 
-from hdl.config import DesignConfig, WalkerConfig
-from hdl.layouts import MemoryResponse, Source, VerdictKind, Walk, WalkStatus
+from hdl.config import WalkerConfig
+from hdl.layouts import VerdictKind, Walk, WalkStatus
 from hdl.walker.contexts import Deferred, Outcome
-from hdl.walker.isa import INSTRUCTION_WIDTH, ExitKind
+from hdl.walker.isa import ExitKind
 from hdl.walker.stores import STORES_LIMIT
 from hdl.walker.walker import Walker
-from tests.formal.harness import Internals, Proof, Property, quick
+from tests.formal.harness import Internals, Proof, quick
+from tests.formal.walker import WalkerProperty
 
 _STAGES = 6
 #: The stage that commits: the sixth only puts out what that one decided.
@@ -29,58 +29,14 @@ _CONTEXTS = 2
 _BITS = ceil_log2(_CONTEXTS)
 
 
-class AheadProperty(Property):
+class AheadProperty(WalkerProperty):
     """A walker of six stages between a free host and a free memory."""
 
     def __init__(self, *, false: bool) -> None:
-        super().__init__(
-            {
-                "launches": In(1),
-                "launch": In(Walk),
-                "verdict_ready": In(1),
-                "request_ready": In(1),
-                "crowded": In(1),
-                "answers": In(1),
-                "answer": In(MemoryResponse),
-                "program_write": In(1),
-                "program_index": In(6),
-                "program_word": In(INSTRUCTION_WIDTH),
-                "configures": In(1),
-                "index": In(6),
-                "base": In(32),
-                "limit": In(32),
-                "writable": In(1),
-                "tenant": In(1),
-                "budget": In(24),
-            },
-            false=false,
-        )
+        super().__init__(WalkerConfig(contexts=_CONTEXTS, execute_stages=_STAGES), false=false)
 
     def contents(self, m: Module) -> None:
-        config = DesignConfig(walker=WalkerConfig(contexts=_CONTEXTS, execute_stages=_STAGES))
-        block = Walker(config, source=Source.NEAR_WALKER)
-        inner = Internals(block)
-        m.submodules.block = inner.fragment
-        m.d.comb += [
-            block.launch.valid.eq(self.launches),
-            block.launch.payload.eq(self.launch),
-            block.verdict.ready.eq(self.verdict_ready),
-            block.crowded.eq(self.crowded),
-            block.memory.request.ready.eq(self.request_ready),
-            block.memory.response.valid.eq(self.answers),
-            block.memory.response.payload.eq(self.answer),
-            block.program_write.enable.eq(self.program_write),
-            block.program_write.index.eq(self.program_index),
-            block.program_write.word.eq(self.program_word),
-            block.context_write.enable.eq(self.configures),
-            block.context_write.index.eq(self.index),
-            block.context_write.base.eq(self.base),
-            block.context_write.limit.eq(self.limit),
-            block.context_write.writable.eq(self.writable),
-            block.context_write.tenant.eq(self.tenant),
-            block.context_write.budget.eq(self.budget),
-            Assume(~self.configures | (block.idle & ~self.launches)),
-        ]
+        block, inner = self.walker(m)
         stays = Signal()
         offered = Signal(Walk)
         m.d.sync += [stays.eq(self.launches & ~block.launch.ready), offered.eq(self.launch)]
